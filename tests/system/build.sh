@@ -88,13 +88,11 @@ it 'a second make builds nothing, and objects are out of the way; after a change
 	touch common.h
 	not make -q CC="$CC"
 ); ok
-it 'the programs need glibc alone, and are not set-user-ID'; ( begin; need ldd
+it 'the programs need glibc alone, are hardened (PIE, RELRO, stack protector, fortified) and not set-user-ID'; ( begin; need ldd readelf
 	(cd "$built" && ldd ./zcc ./zcs ./cyclesoak ./run_rr) >needed
 	[ "$(grep -c "libc\.so.*=>" needed)" -eq 4 ]
 	grep "=>" needed | not grep -v "lib[cm]\.so\|libpthread"
 	find . -perm /6000 | not grep .
-); ok
-it 'hardened: PIE, RELRO, bound at once, no executable stack, stack protector, fortified'; ( begin; need readelf
 	for t in $tools; do
 		readelf -hldW --dyn-syms "$built/$t" >$t.elf
 		for what in 'Type: +DYN ' GNU_RELRO 'GNU_STACK .* RW ' 'BIND_NOW|FLAGS.* NOW' __stack_chk_fail \

@@ -229,8 +229,7 @@ beside '-p with a list: receivers are compared, by their methods, with what may 
 ) & later
 together
 it '--wait-idle: what keeps the machine busy is named'; ( begin
-	n=$(($(getconf _NPROCESSORS_ONLN) / 16 + 1))
-	for i in $(seq $n); do
+	for i in $(seq $(($(getconf _NPROCESSORS_ONLN) / 16 + 1))); do
 		sh -c 'while :; do :; done' &
 		remember $!
 	done
@@ -245,6 +244,5 @@ done <<'END'
 --buffer-size: '4096' is given twice;-b 4k,4096
 given twice;-p 1,1
 --precision.*not a percentage;--precision 3x
---request and -r, --runs cannot be used together;--request 10 -r 3
 END
 finish

@@ -186,10 +186,14 @@ for how in $(receivers | sed 's/^/-m/') --raw; do
 		[ $how = --raw ] || [ "$(grep -c ", after 3 bytes$" zcs.err)" -eq 1 ]
 	) & later
 done
-beside '--idle-timeout: a client that sends a byte now and then is not dropped, nor anybody if it is 0'; ( begin
-	start_zcs --idle-timeout 0
+beside '--idle-timeout: a byte now and then keeps a client; with 0 keepalive alone, which --reply has, too'; ( begin; need ss
+	met() { ss -tonH "sport = :$PORT" | grep -q keepalive; }
+	for how in --reply '-m read'; do
+		start_zcs --idle-timeout 0 $how
+		hold_clients held.0 -n 1
+		wait_until met
+	done
 	eternal=$ZCS
-	hold_clients held.0 -n 1 -f ../body
 	start_zcs --idle-timeout 1
 	hold_clients held.talks -n 1 -f ../header -d 100
 	talks=$HOLD
@@ -230,14 +234,6 @@ beside 'a client that has sent all and stays is let go after --idle-timeout, if 
 	done
 	wait_until counts -eq 1 threads_of $ZCS
 	wait_until counts -eq 2 threads_of $long
-) & later
-beside '--idle-timeout 0: a client that vanishes is noticed by keepalive, with --reply too'; ( begin; need ss
-	for how in "-m read" --reply; do
-		start_zcs --idle-timeout 0 $how
-		hold_clients held -n 1
-		met() { ss -tonH "sport = :$PORT" | grep -q keepalive; }
-		wait_until met
-	done
 ) & later
 together
 check_usage "--allow: '127.0.0.2,127.0.0.1/40' is not address\[/bits\]\[,...\]" zcs -p 0 --allow 127.0.0.2,127.0.0.1/40

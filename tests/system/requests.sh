@@ -24,8 +24,13 @@ asks()
 # The first line of a size: bytes, seconds, kilobytes, connections and kilobytes a second.
 line='bytes +[0-9.]+s +[0-9.]+KiB +[0-9.]+conn/s +[0-9.]+KiB/s$'
 
-beside 'zcs --reply: a client of 1999 gets what it asks for, also a byte at a time; interrupted, zcs exits with 0'; ( begin
-	start_zcs --reply
+beside 'zcs --reply: a client of 1999 gets what it asks for; -I has zeros while one waits; interrupted, zcs exits with 0'; ( begin
+	start_zcs --reply -I 0.02
+	sleep 0.1
+	not [ -s zcs.out ] # before the first client
+	hold_clients held -n 1
+	wait_until grep -Eqx ' +[0-9.]+-[0-9.]+ +0 +0\.00 Mbit/s +0' zcs.out
+	kill $HOLD
 	"$HELPERS/net" ask "$PORT" 50 723 >got
 	"$HELPERS/net" ask "$PORT" 3 1000000 >>got
 	"$HELPERS/net" ask "$PORT" 5 0 >>got
@@ -33,7 +38,7 @@ beside 'zcs --reply: a client of 1999 gets what it asks for, also a byte at a ti
 	u32 100 | "$HELPERS/net" send -d 5 -k "$PORT" >got
 	[ "$(wc -c <got)" -eq 100 ]
 	stop_zcs
-	grep -qx 'total: 59 replies, 3036250 bytes; 0 refused, 0 silent, 0 too large, [0-9]* broken' zcs.out
+	grep -x 'total: 59 replies, 3036250 bytes; 0 refused, 0 silent, 0 too large, [0-9]* broken' zcs.out
 ) & later
 beside 'zcc --request: a line for each size as in 1999, the latencies, the title; with -q the line alone'; ( begin
 	start_zcs --reply
@@ -144,16 +149,12 @@ done <<'END'
 nobody;10,20 -n 5;refused;3-3
 zcs without --reply;10 --timeout 0.3;(timed out|with a length other than requested);1-3
 END
-beside 'zcc without --request: both ends name --reply and --request'; ( begin
+# zcs --reply: bounds.
+beside 'zcs --reply serves 16 MiB, more with --max-reply alone, and names --request; failures after a success are counted'; ( begin
 	start_zcs --reply
-	asks 1 -t 5
+	asks 1 -t 5 # without --request
 	grep -Eqx "zcc: .*: the server (closed|reset) the connection after [0-9]+ bytes?: is it a zcs --reply\?" err
 	wait_until grep -q "more than --max-reply: is it a zcc without --request?$" zcs.err
-) & later
-
-# zcs --reply: bounds.
-beside 'zcs --reply serves 16 MiB, a byte more with --max-reply alone; zcc counts failures after a success until the end'; ( begin
-	start_zcs --reply
 	asks 0 --request 16m -n 1
 	asks 1 --request 16777217 -n 1
 	wait_until grep -q "requested 16777217 bytes, more than --max-reply" zcs.err
@@ -178,13 +179,6 @@ beside 'zcs --reply --idle-timeout and --max-reply: who is silent or asks for mo
 	# On a busy machine the next client may come before both places are free again: it is refused.
 	refused=$(sed -n 's/^total: .*; \([0-9]*\) refused, 2 silent, \([0-9]*\) too large, .*/\1 + \2/p' zcs.out)
 	[ $(($refused)) -ge 50 ]
-) & later
-beside 'zcs --reply -I: nothing before the first client, and zeros while one waits'; ( begin
-	start_zcs --reply -I 0.02
-	sleep 0.1
-	not [ -s zcs.out ]
-	hold_clients held -n 1
-	wait_until grep -Eqx ' +[0-9.]+-[0-9.]+ +0 +0\.00 Mbit/s +0' zcs.out
 ) & later
 beside 'zcc --request: an error has the % of an address with a zone'; ( begin
 	exits 1 "$zcc" -s 'fe80::1%lo' -p 9 --request 10 -n 1
@@ -242,7 +236,6 @@ while IFS=';' read -r pattern args; do
 	check_usage "$pattern" $args
 done <<'END'
 'file';zcc -s 0 --request 10 file
---request.*not between;zcc -s 0 --request 4g
 --request and --raw cannot be used together;zcc -s 0 --request 10 --raw
 --request and -b, -l, --buffer-size cannot;zcc -s 0 --request 10 -b 10
 --reply and -1, --once cannot be used together;zcs --reply -1

@@ -20,6 +20,8 @@ it 'options of the command are its own, and so is its exit status; 127: not foun
 	allowed
 	[ "$("$run_rr" echo -p -h)" = "-p -h" ]
 	exits 5 "$run_rr" sh -c 'exit 5'
+	exits 125 "$run_rr" -p 0 true # a usage error
+	one_line err
 	for pair in 127=./no/such/command 126=/; do
 		exits ${pair%%=*} "$run_rr" ${pair#*=}
 		one_line err
@@ -53,8 +55,4 @@ it 'without the privilege: the three ways to get it, exit 125'; ( begin
 	grep -q "root.*CAP_SYS_NICE.*RLIMIT_RTPRIO of at least 1" err
 ); ok
 check_usage '--priority' run_rr -p 100
-it 'usage errors of run_rr with a command: exit 125'; ( begin
-	exits 125 "$run_rr" -p 0 true
-	one_line err
-); ok
 finish

@@ -77,10 +77,8 @@ done <<END
 files;0;1;answers at random;noise
 files;0;1;answers with a megabyte;say -f garbage
 files;0;1;never ends its answer;endless -f long
-files;0;1;never ends the receipt that it repeats;endless -f receipt
 files;-;1;says nothing and stays;linger
 files;-;1;says half a receipt and stays;linger -f receipt.half
-files;-;1;drips words that are no receipt;bytes -f long
 files;0;1;answers with escape sequences;say -f escapes
 files;0;1;refuses at the end;say -f refused
 files;1;1;resets at once;slam

@@ -35,7 +35,6 @@ while IFS=';' read -r what file error options; do
 		for i in 1 2 3; do
 			case $options in
 			--reply) "$BIN/zcc" -s 0 -p "$PORT" --request 10k -n 3 ;;
-			--raw) "$BIN/zcc" -s 0 -p "$PORT" --raw -n 1 ;;
 			*) lasting 0.3 ;;
 			esac
 		done
@@ -48,17 +47,9 @@ while IFS=';' read -r what file error options; do
 done <<END
 a full disk;/dev/full;No space left on device;
 a full disk;/dev/full;No space left on device;--json
-a full disk;/dev/full;No space left on device;--raw
 a full disk;/dev/full;No space left on device;--reply
 ulimit -f;limited;File too large;
 END
-beside 'a full disk and -1: exit 1, and one line'; ( begin
-	serve_to /dev/full "$BIN/zcs" -p 0 -1
-	"$BIN/zcc" -s 0 -p "$PORT" -q -n 1 >/dev/null
-	ends_with 1
-	grep -qx 'zcs: stdout: No space left on device' zcs.err
-) & later
-
 # serve_failing ERROR WHEN options...: these writes to zcs.part fail
 serve_failing()
 {
@@ -80,7 +71,11 @@ for e in ENOSPC EIO EAGAIN; do
 		[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
 	) & later
 done
-beside 'stdout fails with EPIPE: exit 1, and one line'; ( begin; need strace
+beside 'a full disk and -1, or stdout that fails with EPIPE: exit 1, and one line'; ( begin; need strace
+	serve_to /dev/full "$BIN/zcs" -p 0 -1
+	"$BIN/zcc" -s 0 -p "$PORT" -q -n 1 >/dev/null
+	ends_with 1
+	grep -qx 'zcs: stdout: No space left on device' zcs.err
 	serve_failing EPIPE 1
 	"$BIN/zcc" -s 0 -p "$PORT" -q -n 1 >/dev/null
 	ends_with 1

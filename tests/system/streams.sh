@@ -157,7 +157,7 @@ kinds_of()
 	sed -E "/^  (127|to )/,\$d; /^ +interval, s +KiB/d; /^[0-9]+ intervals, KiB/d; s@^ +stream ([12]) .*@\\1@
 		s@^ +$row  warm-up\$@warm@; s@^ +$row\$@line@; s@^$rate\$@report@; s@^127.*@summary@" "$1" | uniq
 }
-beside '-I: both ends print a row for each interval before the report, those of the warm-up marked'; ( begin
+beside '-I: both ends print a row for each interval before the report, those of the warm-up marked, one as long as it, too'; ( begin
 	start_zcs -I 0.05
 	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.05 --warmup 0.4 -t 0.4 $paced
 	no_warning err
@@ -169,9 +169,6 @@ beside '-I: both ends print a row for each interval before the report, those of 
 	# An interval that ends with the last client may have its line behind it.
 	[ "$(tail -n 1 kinds)" != line ] || sed -i '$d' kinds
 	printf 'warm\nline\nsummary\n' | diff - kinds
-) & later
-beside '--warmup as long as -I: the first interval, and no other, is of the warm-up'; ( begin
-	start_zcs
 	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.2 --warmup 0.2 -t 0.5 $paced --json
 	grep -o '"omitted":[a-z]*' out | uniq >omitted # of the stream and of the sum, in each interval
 	printf '"omitted":true\n"omitted":false\n' | diff - omitted

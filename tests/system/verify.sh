@@ -7,7 +7,6 @@
 
 cyclesoak=$BIN/cyclesoak
 check_usage "--verify: 'slow'" cyclesoak --verify=slow
-check_usage '--verify and -f, --calibration cannot be used together' cyclesoak --verify -f file
 it '--verify takes no command'; ( begin
 	exits 125 "$cyclesoak" --verify true
 	grep -q "^cyclesoak: --verify and 'true' cannot be used together" err

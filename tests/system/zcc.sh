@@ -117,7 +117,6 @@ while read -r line how; do
 	check "$how: one line, exit 1" fails "$line" timeout 20 "$zcc" $how tiny
 done <<END
 Network.is.unreachable -s 255.255.255.255 -p 9
-. -4 -s ::1 -p 9
 CPU.8000 -s 0 -p 1 -B 8000
 END
 # The options of the peer, those of zcc, its line.  Of a server that goes away slowly: at most what it read and its small
@@ -181,7 +180,6 @@ unknown.option.'-x'.*zcc.--help -x
 --calibrate -C file
 --calibrate.and.-J,.--json -C --json
 --loops.*not.between -s 0 --warmup 1 -n 4294967290
-cannot.be.used.together -s 0 -S -m send
 --bytes.*--time -s 0 --bytes 1m -t 1
 END
 finish

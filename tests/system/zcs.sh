@@ -159,5 +159,4 @@ beside 'zcs: a port in use, a CPU that is not there: one line, exit 1'; ( begin
 together
 check_usage "'file'" zcs file
 check_usage "--method.*'sendfile'.*$(methods_of zcs | xargs | sed 's/ /, /g')" zcs -m sendfile
-check_usage 'cannot be used together' zcs -4 -6
 finish
