@@ -206,8 +206,8 @@ beside '--timestamps: each row begins with the time of day'; ( begin
 	start_zcs -I 0.1 --timestamps
 	before=$(date +%H:%M)
 	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.1 -t 0.3 $paced --timestamps
-	grep -E "^($before|$(date +%H:%M)):[0-9]{2}\.[0-9]{3} +0\.0-" out
-	wait_until grep -Eq '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3} +0\.0-' zcs.out
+	grep -E "^($before|$(date +%H:%M)):[0-9]{2}\.[0-9]{3} +[0-9.]+-" out
+	wait_until grep -Eq '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3} +[0-9.]+-' zcs.out
 ) & later
 beside 'a line of progress is on a terminal alone, gone before the report, and not with -q, -I, --json or -d'; ( begin; need script
 	start_zcs
