@@ -64,7 +64,6 @@ while read -r what options; do
 	); ok
 done <<'END'
 zeros --content zeros
-random --content random
 random
 END
 
@@ -202,24 +201,18 @@ beside '--mss: no larger segment is sent or asked for'; ( begin
 		[ "$(mss a.out)" -eq 588 ]
 	done
 ) & later
-for end in A B; do
-	[ $end = A ] && other=B whose=receiver || other=A whose=sender
-	# The receiver asks for no larger segments than its route takes, but the path MTU is the sender's.
-	beside "a route of a smaller MTU at the $whose: the report has the segments that fit it"; ( begin
-		hosts
-		$(of $end '') ip route add "$(of $other 4)" dev "$LINK" mtu 700
-		$(of $end '') ip route add "$(of $other 6)" dev "$LINK" mtu 1300
-		start_zcs
-		for to in "$A4 700 648" "$A6 1300 1228"; do
-			set -- $to
-			exits 0 zcc -s $1 -n 2 ../file
-			all_arrived out 2000006
-			[ "$(mss out)" -eq $3 ]
-			exits 0 zcc -s $1 --json ../file
-			[ $end = A ] || grep -q "\"pmtu\":${2}[,}]" out
-		done
-	) & later
-done
+# The receiver asks for no larger segments than its route takes.
+beside "a route of a smaller MTU at the receiver: the report has the segments that fit it"; ( begin
+	hosts
+	$A ip route add "$B4" dev "$LINK" mtu 700
+	$A ip route add "$B6" dev "$LINK" mtu 1300
+	start_zcs
+	for to in "$A4 648" "$A6 1228"; do
+		exits 0 zcc -s ${to% *} -n 2 ../file
+		all_arrived out 2000006
+		[ "$(mss out)" -eq ${to#* } ]
+	done
+) & later
 beside 'the MTU falls in mid-transfer, of the route or of the link: it goes on'; ( begin
 	hosts
 	start_zcs
@@ -262,8 +255,6 @@ beside '--mptcp: over two subflows both are counted; TCP at either end is report
 	all_arrived out 1000003
 	grep -q ', MPTCP$' out
 	no_warning err
-	exits 0 zcc -s "$A4" ../file
-	all_arrived out 1000003
 	$B ip addr add 192.0.2.3/24 dev "$LINK"
 	$A ip mptcp limits set subflow 2 add_addr_accepted 2
 	$B ip mptcp limits set subflow 2 2>/dev/null || skip_check 'no ip mptcp'
@@ -413,7 +404,6 @@ beside 'refused, no such host, no route, no answer: one line that names the host
 		$A4 Connection refused
 		$A6 Connection refused
 		192.0.2.77 No route to host
-		2001:db8::77 No route to host
 		203.0.113.1 Network is unreachable
 		2001:db8:1::1 Network is unreachable
 		198.51.100.1 Permission denied

@@ -124,22 +124,4 @@ for share in 5 60 90 100; do
 	check_load "cyclesoak with a command of another session: $share % of all CPUs" \
 	    of_command "$cyclesoak" --json setsid -w "$burn" "$all" "$seconds" $share
 done
-# What zcs measures beside a transfer that takes next to nothing is another program.
-of_transfer()
-{
-	start_zcs -c
-	"$burn" "$one" 600 >burnt &
-	burner=$!
-	remember $burner
-	wait_until counts -ge 50000000 cpu_ns $burner
-	soaking "$zcc" --json -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
-	truth=$(percent 1)
-	echo "$(json_load .end.remote) $truth" >measured
-	wait_until [ -s zcs.out ]
-	sed -n "1s/.*load \(-*[0-9.]*\)%[?]* +-\([0-9.]*\)%.*/\1 \2 $truth/p" zcs.out >>measured
-	cpu_ns $burner | awk '{ print $1 / 1e9 }' >own
-	kill -KILL $burner
-	stop_zcs
-}
-check_load 'zcs -c: the load of another program, on its own line and in the receipt' of_transfer
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each system call fails once: what cyclesoak makes of it, and zcc and zcs with -c.  No soaker is left,
+# Each system call fails once: what cyclesoak makes of it.  No soaker is left,
 # nor its group.  baselines.sh kills one that calibrates.
 #
 # group: soaks
@@ -8,7 +8,7 @@
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
 
-cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc zcs=$BIN/zcs
+cyclesoak=$BIN/cyclesoak
 # If it cannot be tried whether soakers yield, nothing is printed about it.
 sed -i '1i ^(cyclesoak|zc[cs]),(eventfd|pthread_create|sched_setaffinity), - - EMFILE,EAGAIN,EINVAL' rules
 

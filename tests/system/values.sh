@@ -269,17 +269,11 @@ it 'zcs -c --json: load and cost agree, and zcc --json has them in its receipt';
 	done
 	stop_zcs
 ); ok
-it '-c -N 1 of zcc, zcs and cyclesoak: CPU 0 alone is soaked and reported'; ( begin
+it '-c -N 1 of zcc and cyclesoak: CPU 0 alone is soaked and reported'; ( begin
 	[ "$cpus" -ge 2 ] || skip_check 'one CPU'
 	mkdir -p fewer
 	cd fewer
 	fake_calibration "$(machine_name)" >counts_per_sec
-	start_zcs -c -N 1
-	measured "$BIN/zcc" -s 0 -p "$PORT" -t 0.5 --json --congestion reno
-	jq -e '.end.remote.cpus == 1' out
-	[ "$(cpus_of "$(soaker_of "$ZCS")" | sort -u | grep -cx 0)" -eq 1 ]
-	[ "$(threads_of "$(soaker_of "$ZCS")")" -le 2 ]
-	stop_zcs
 	start_zcs
 	measure "$BIN/zcc" -c --cpus=1 --json -s 0 -p "$PORT" -t 0.2 -B 0 --congestion reno
 	not grep counts_per_sec err
