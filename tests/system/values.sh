@@ -142,15 +142,17 @@ beside 'the TCP figures are those of ss(8), and the times in which something lim
 # A bucket that is full at the start, and rounding, are allowed for.  A busy zcs begins late, and has what waits for it in
 # less time: one of five runs is to do.
 beside '--pace: no more bytes per second than that at either end, of a sender that is faster without'; ( begin
+	need_lab
+	hosts
 	start_zcs
 	for attempt in 1 2 3 4 5; do
-		exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -n 1 --pace 4000000 ../million
+		exits 0 zcc -n 1 --pace 4000000 ../million
 		grep -q ', paced to 3,906 KiB/s$' out
 		! plain out | awk '/^    bytes / { sent = $2; got = $3 }
 			/^    seconds / { exit !(sent / $2 < 5e6 && got / $3 < 5e6) }' || break
 	done
 	[ $attempt -lt 5 ]
-	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -n 20 ../million
+	exits 0 zcc -n 20 ../million
 	plain out | awk '/^    bytes / { bytes = $2 } /^    seconds / { exit !(bytes / $2 > 8e6) }'
 	stop_zcs
 ) & later
