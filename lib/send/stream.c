@@ -45,6 +45,8 @@ struct stream_mark stream_mark(const struct stream *st)
 	acked = m.tcp.acked - (double)st->headers;
 	if (isnan(acked)) /* as of Multipath TCP before Linux 6.5 */
 		acked = (double)sent - (double)unacknowledged(st);
+	else if (st->phase == STREAM_SENDING && *st->sender.stop != 0)
+		acked--; /* the FIN, if the run has shut the connection down */
 	m.bytes = acked > 0 ? (uint64_t)acked : 0;
 	if (m.bytes > sent && st->phase != STREAM_SENDING)
 		m.bytes = sent;
