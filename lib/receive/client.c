@@ -147,10 +147,14 @@ static void client_figures(struct client *c)
 static void send_receipt(int sock, const struct figures *f)
 {
 	char line[RECEIPT_MAX];
-	const size_t len = receipt_format(f, line);
+	size_t left = receipt_format(f, line);
+	const char *from = line;
+	ssize_t n;
 
-	/* The socket blocks, and no signal comes here: the whole line is sent, or the connection is lost. */
-	send(sock, line, len, MSG_MORE);
+	while (left > 0 && (n = TEMP_FAILURE_RETRY(send(sock, from, left, MSG_MORE))) > 0) {
+		from += n;
+		left -= (size_t)n;
+	}
 	shutdown(sock, SHUT_WR);
 }
 
