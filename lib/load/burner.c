@@ -4,11 +4,13 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 
 #include "lib/load/cpus.h"
 
 #define PERIOD_NS 10000000u
+#define TURN      2000 /* steps of arithmetic: some us */
 #define BURST_NS  500000u
 #define BURST     2          /* sends, each of many datagrams */
 #define SEGMENTS  63         /* datagrams of a send: the kernel takes 64, and 64 KiB */
@@ -91,6 +93,7 @@ static int make_namespace(void)
 static const char *open_paths(struct path path[2], int rps_cpu)
 {
 	char mask[MASK_SIZE];
+	bool is_set;
 	int i, sender;
 
 	if (make_namespace() != 0)
@@ -108,10 +111,16 @@ static const char *open_paths(struct path path[2], int rps_cpu)
 		string_append(mask, sizeof(mask), ",00000000");
 	if (open_veth(&path[0], sender, "veth0", SENDER_IP) != 0)
 		return "no veth devices by ip(8)";
-	if (file_write("/proc/sys/net/core", "rps_default_mask", mask) != 0)
-		return "no RPS, which takes Linux 6.3";
+	is_set = file_write("/proc/sys/net/core", "rps_default_mask", mask) == 0;
 	if (open_veth(&path[1], sender, "veth1", SENDER_IP + SUBNET) != 0)
 		return "no second veth devices";
+	/* Before Linux 6.3 a device has its mask in a sysfs of its namespace: any directory will do. */
+	if (!is_set &&
+	    (unshare(CLONE_NEWNS) != 0 ||
+	     mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	     mount("sysfs", "/sys/class/net", "sysfs", 0, NULL) != 0 ||
+	     file_write("/sys/class/net/class/net/veth1/queues/rx-0", "rps_cpus", mask) != 0))
+		return "no RPS, which only root may set before Linux 6.3";
 	return NULL;
 }
 
@@ -139,12 +148,24 @@ static void burn(struct job *j)
 {
 	const uint64_t share = (uint64_t)(j->work->share * PERIOD_NS);
 	uint64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID), next;
+	volatile int i;
 
 	for (next = now_ns() + PERIOD_NS; next <= j->end_ns; next += PERIOD_NS) {
 		until += share;
-		while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until && now_ns() < j->end_ns)
-			;
+		while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until && now_ns() < j->end_ns) {
+			for (i = 0; i < TURN; i++)
+				;
+			j->count++;
+		}
 		sleep_until(next);
+	}
+}
+
+static void wake(struct job *j)
+{
+	while (now_ns() < j->end_ns) {
+		sleep_ns(1000000000u / (unsigned)j->work->rate);
+		j->count++;
 	}
 }
 
@@ -195,6 +216,8 @@ static void *job_main(void *arg)
 		die_errno("cannot bind to CPU %d", j->work->cpu[j->i]);
 	if (j->work->kind == BURNER_BURN)
 		burn(j);
+	else if (j->work->kind == BURNER_WAKE)
+		wake(j);
 	else if (j->i == 0)
 		send_bursts(j);
 	else

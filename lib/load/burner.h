@@ -14,6 +14,7 @@
 enum burner_kind {
 	BURNER_REST,   /* no thread does anything */
 	BURNER_BURN,   /* a thread on each CPU works for a share of each period of 10 ms */
+	BURNER_WAKE,   /* a thread wakes up and sleeps again */
 	BURNER_STREAM, /* a thread sends bursts of datagrams, each millisecond, to another thread */
 };
 
@@ -29,12 +30,13 @@ struct burner_work {
 	double seconds;
 	int cpu[2], n;         /* the CPUs of its n threads */
 	double share;          /* of BURNER_BURN, 0 to 1 */
+	int rate;              /* wake-ups per second, of BURNER_WAKE */
 	enum burner_path path; /* of BURNER_STREAM */
 };
 
 struct burner_done {
 	double cpu_seconds; /* of this process */
-	double count;       /* datagrams received */
+	double count;       /* turns of work, wake-ups or datagrams received, of all threads */
 };
 
 struct burner {
@@ -48,7 +50,8 @@ struct burner {
  * steering, Documentation/networking/scaling.rst.  The work is the same, but no process is charged
  * for it.  Stores why there is no path but the first, where the kernel or the administrator does not
  * permit others, or an empty string.  The process, which has one thread, moves into the receiver's
- * namespaces: without privilege also a user namespace.
+ * namespaces: without privilege also a user namespace, before
+ * Linux 6.3 also a mount namespace.
  */
 void burner_open_or_die(struct burner *b, int rps_cpu, char why[DIE_MAX]);
 

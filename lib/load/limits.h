@@ -29,9 +29,10 @@ enum {
 	UNSAFE_CALIBRATION = 1 << 10,    /* the load is below 0 by more than its uncertainty */
 	UNSAFE_SOAKED_ALREADY = 1 << 11, /* another program soaked the CPUs: there is no load */
 	UNSAFE_NOT_MEASURED = 1 << 12,   /* the kernel measures no idle time: there is no load */
-	UNSAFE_OTHER = 1 << 13,          /* a reason that only the zcs of a newer version knows */
+	UNSAFE_SCHEDULER = 1 << 13,      /* a sched_ext scheduler runs, and may ignore weights */
+	UNSAFE_OTHER = 1 << 14,          /* a reason that only the zcs of a newer version knows */
 };
-#define UNSAFE_REASONS 14
+#define UNSAFE_REASONS 15
 #define UNSAFE_STRLEN  200 /* enough for all names, with commas between */
 
 /* The name of the reason 1 << i. */

@@ -343,6 +343,15 @@ static bool has_other_clock(const struct soaker *s)
 	       strcmp(clock, s->clock) != 0;
 }
 
+/* Documentation/scheduler/sched-ext.rst */
+static bool has_scheduler(void)
+{
+	char state[32];
+
+	return file_read_line("/sys/kernel/sched_ext/state", state, sizeof(state)) == 0 &&
+	       strcmp(state, "enabled") == 0;
+}
+
 void soaker_limits(const struct soaker *s, struct limits_mark *m)
 {
 	int i;
@@ -352,7 +361,7 @@ void soaker_limits(const struct soaker *s, struct limits_mark *m)
 		m->now |= (s->cpu[i].away ? UNSAFE_CPU_OFFLINE : 0u) |
 			  (s->cpu[i].gap_min > SLOW_GAP_NS ? UNSAFE_CLOCK_SLOW : 0u);
 	m->now |= (m->stops % 2 != 0 ? UNSAFE_SOAKER_STOPPED : 0u) |
-		  (s->weight ? UNSAFE_WEIGHT : 0u) |
+		  (s->weight ? UNSAFE_WEIGHT : 0u) | (has_scheduler() ? UNSAFE_SCHEDULER : 0u) |
 		  (has_other_clock(s) ? UNSAFE_CLOCK_CHANGED : 0u) |
 		  (sysconf(_SC_NPROCESSORS_ONLN) > s->online ? UNSAFE_CPU_ONLINE : 0u);
 }

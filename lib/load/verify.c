@@ -4,7 +4,8 @@
 #include "lib/load/statistics.h"
 
 #define LOAD_SECONDS 1
-#define YIELD_TIMES  3 /* other programs may disturb one */
+#define TURN_SECONDS 0.5 /* in which a lone thread's speed is measured */
+#define YIELD_TIMES  3   /* other programs may disturb one */
 
 /*
  * What an instrument sees of a burner beside its own CPU time, in CPUs: the timer's interrupts and the
@@ -45,6 +46,7 @@ void evidence_add(struct evidence *e, int instrument, enum verify_load c, const 
 	values_add(&s->half, l->uncertainty * l->cpus);
 	values_add(&s->ran, ran);
 	values_add(&s->excess, excess);
+	values_add(&s->rate, d->count / l->seconds);
 }
 
 /*
@@ -62,7 +64,7 @@ struct judge {
 
 /* The medians of a series. */
 struct medians {
-	double load, half, ran, excess;
+	double load, half, ran, excess, rate;
 };
 
 /* Those of a load by the same instrument. */
@@ -71,7 +73,8 @@ static struct medians medians_of(const struct judge *j, enum verify_load c)
 	const struct series *s = &j->e->of[j->instrument][c];
 
 	return (struct medians){values_median(&s->load), values_median(&s->half),
-				values_median(&s->ran), values_median(&s->excess)};
+				values_median(&s->ran), values_median(&s->excess),
+				values_median(&s->rate)};
 }
 
 /* Appends a line with a figure alone. */
@@ -150,6 +153,17 @@ static void judge_burner(const struct judge *j)
 	       m.half + BURNER_TOLERANCE);
 }
 
+static void judge_sum(const struct judge *j)
+{
+	const struct medians both = medians_of(j, j->c), first = medians_of(j, VERIFY_BURN_50);
+	const struct medians last = medians_of(j, VERIFY_BURN_LAST);
+
+	if (j->e->cpus > 1)
+		expect(line_of(j, j->c, "sum", "two burners, less each",
+			       both.excess - first.excess - last.excess),
+		       EXPECT_EQUAL, 0, hypot(both.half, hypot(first.half, last.half)));
+}
+
 /*
  * The burner's own clock is what getrusage(2) has of both ends.  It must fall by more than the
  * instrument may err: otherwise too few softirqs were moved, and the step proves nothing.
@@ -177,6 +191,15 @@ static void judge_softirqs(const struct judge *j)
 	}
 }
 
+static void judge_wakes(const struct judge *j)
+{
+	const struct medians m = medians_of(j, j->c);
+	struct verdict *r = line_of(j, j->c, "wake-up", j->what, 1e6 * m.excess / m.rate);
+
+	r->unit = "us";
+	r->half = 1e6 * m.half / m.rate;
+}
+
 /*
  * Loads.
  */
@@ -192,11 +215,17 @@ static const struct {
 	[VERIFY_BURN_50] = {{BURNER_BURN, .share = 0.5}, true, false, judge_burner, "50% of a CPU"},
 	[VERIFY_BURN_95] =
 		{{BURNER_BURN, .share = 0.95}, true, false, judge_burner, "95% of a CPU"},
-	[VERIFY_BURN_BOTH] =
-		{{BURNER_BURN, .share = 0.5}, true, true, judge_burner, "50% of two CPUs"},
+	[VERIFY_BURN_LAST] = {{BURNER_BURN, .share = 0.5}, false, true, NULL, NULL},
+	[VERIFY_BURN_BOTH] = {{BURNER_BURN, .share = 0.5}, true, true, judge_sum, NULL},
 	[VERIFY_VETH] = {{BURNER_STREAM, .path = BURNER_VETH}, true, true, NULL, NULL},
 	[VERIFY_VETH_RPS] =
 		{{BURNER_STREAM, .path = BURNER_VETH_RPS}, true, true, judge_softirqs, NULL},
+	[VERIFY_WAKE_1] =
+		{{BURNER_WAKE, .rate = 1000}, false, true, judge_wakes, "1,000 a second, each"},
+	[VERIFY_WAKE_5] =
+		{{BURNER_WAKE, .rate = 5000}, false, true, judge_wakes, "5,000 a second, each"},
+	[VERIFY_WAKE_20] =
+		{{BURNER_WAKE, .rate = 20000}, false, true, judge_wakes, "20,000 a second, each"},
 	[VERIFY_STREAM] = {{.kind = BURNER_STREAM}, true, true, NULL, NULL},
 };
 
@@ -208,7 +237,7 @@ struct verify {
 	const struct gauge_setup *setup;
 	int zeros; /* loads of nothing with each instrument in each round */
 	struct burner burner;
-	struct cpus cpus;
+	struct cpus cpus, sibling; /* the other thread of the first CPU's core; empty: none */
 	struct evidence *evidence;
 };
 
@@ -253,6 +282,16 @@ static void measure_loads(const struct verify *v, struct gauge *g, int i)
 	}
 }
 
+static void measure_speed(const struct verify *v, int i)
+{
+	const struct burner_work work = {BURNER_BURN, .seconds = TURN_SECONDS,
+					 .cpu = {v->cpus.id[0]}, .n = 1, .share = 1};
+	struct burner_done done;
+
+	burner_run_or_die(&v->burner, &work, &done);
+	values_add(&v->evidence->speed[i], done.count / done.cpu_seconds);
+}
+
 static void measure_yield(const struct verify *v)
 {
 	struct yield y;
@@ -265,7 +304,10 @@ static void measure_yield(const struct verify *v)
 	}
 }
 
-/* All that is measured by one instrument while it is open. */
+/*
+ * All that is measured by one instrument while it is open, or beside a soaked sibling.  A thread has its
+ * speed without soakers whether or not idle time can be measured.
+ */
 static void measure_with(const struct verify *v, int i)
 {
 	struct gauge_setup setup = *v->setup;
@@ -277,15 +319,36 @@ static void measure_with(const struct verify *v, int i)
 	setup.idle = i == VERIFY_IDLE;
 	setup.own = true;
 	setup.what = "load";
+	if (i == VERIFY_SIBLING) {
+		setup.n_cpus = 0;
+		setup.on = v->sibling;
+	}
 	gauge_prepare_or_die(&g, &setup);
 	open = gauge_start(&g, LOAD_SECONDS);
+	if (open || i == VERIFY_IDLE)
+		measure_speed(v, i);
 	if (open && i == VERIFY_SOAK)
 		measure_yield(v);
-	if (open)
+	if (open && i != VERIFY_SIBLING)
 		measure_loads(v, &g, i);
 	for (c = 0; c < VERIFY_LOADS; c++)
 		v->evidence->of[i][c].unsafe |= g.missing;
 	gauge_stop(&g);
+}
+
+/* The other hardware thread of a CPU's core, if it is online. */
+static struct cpus sibling_of(int cpu)
+{
+	struct cpus threads = {.n = 0};
+	char path[128], text[256];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+		 cpu);
+	if (file_read_line(path, text, sizeof(text)) == 0)
+		parse_cpus(text, &threads);
+	threads.id[0] = threads.id[threads.id[0] == cpu];
+	threads.n = threads.n > 1;
+	return threads;
 }
 
 void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct evidence *e)
@@ -295,12 +358,15 @@ void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct e
 
 	*e = (struct evidence){.steal = NAN};
 	v.cpus = gauge_cpus(setup);
+	v.sibling = sibling_of(v.cpus.id[0]);
 	e->cpus = v.cpus.n;
 	burner_open_or_die(&v.burner, v.cpus.id[v.cpus.n / 2], e->no_softirqs);
 	if (v.cpus.n == 1)
 		strcpy(e->no_softirqs, "softirqs cannot move: there is one CPU");
 	for (round = 0; round < rounds; round++) {
 		measure_with(&v, VERIFY_SOAK);
+		if (v.sibling.n > 0)
+			measure_with(&v, VERIFY_SIBLING);
 		measure_with(&v, VERIFY_IDLE);
 	}
 }
@@ -324,6 +390,18 @@ static void judge_yield(const struct evidence *e, struct verdicts *v)
 	for (i = 0; i < 2 && safe == 0; i++)
 		if (r[i]->kind == VERDICT_FAIL)
 			cannot_be_run(r[i], "no load by soaking was safe: the machine is busy");
+}
+
+/* By how much a thread alone is slower, in percent. */
+static void judge_price(const struct evidence *e, struct verdicts *v)
+{
+	const double alone = values_median(&e->speed[VERIFY_IDLE]);
+	const double soaked = values_median(&e->speed[VERIFY_SOAK]);
+	const double sibling = values_median(&e->speed[VERIFY_SIBLING]);
+
+	line(v, "price", "slowing by soaking", 100 * (1 - soaked / alone), "%");
+	if (!isnan(sibling))
+		line(v, "price", "slowing by its sibling", 100 * (1 - sibling / alone), "%");
 }
 
 static void judge_loads(const struct evidence *e, struct verdicts *v)
@@ -365,6 +443,7 @@ void verdicts_of(const struct evidence *e, struct verdicts *v)
 
 	*v = (struct verdicts){.n = 0};
 	judge_yield(e, v);
+	judge_price(e, v);
 	judge_loads(e, v);
 	judge_stream(e, v);
 	for (i = 0; i < v->n; i++)

@@ -24,8 +24,8 @@ void values_add(struct values *v, double x);
 /* The median, or NAN of none. */
 double values_median(const struct values *v);
 
-/* The two instruments. */
-enum { VERIFY_SOAK, VERIFY_IDLE, VERIFY_INSTRUMENTS };
+/* The two instruments, and soaking of a sibling alone: what a lone thread's speed is measured with. */
+enum { VERIFY_SOAK, VERIFY_IDLE, VERIFY_INSTRUMENTS, VERIFY_SIBLING = VERIFY_INSTRUMENTS };
 
 /* What is measured with each instrument. */
 enum verify_load {
@@ -33,9 +33,13 @@ enum verify_load {
 	VERIFY_BURN_10, /* on the first CPU, as the next two */
 	VERIFY_BURN_50,
 	VERIFY_BURN_95,
-	VERIFY_BURN_BOTH, /* 50 % of the first and the last */
+	VERIFY_BURN_LAST, /* 50 % of the last CPU */
+	VERIFY_BURN_BOTH, /* of the first and the last */
 	VERIFY_VETH,
 	VERIFY_VETH_RPS,
+	VERIFY_WAKE_1, /* 1,000 wake-ups per second */
+	VERIFY_WAKE_5,
+	VERIFY_WAKE_20,
 	VERIFY_STREAM,
 	VERIFY_LOADS
 };
@@ -45,15 +49,17 @@ struct series {
 	struct values load, half; /* half of the 95 % interval */
 	struct values ran;        /* by this process's CPU clock */
 	struct values excess;     /* the load less that */
+	struct values rate;       /* what the burner counted, per second */
 	int unsafe_loads;
 	unsigned unsafe; /* their reasons, or why there is no load at all */
 };
 
 struct evidence {
 	int cpus;
-	struct series of[VERIFY_INSTRUMENTS][VERIFY_LOADS];
-	struct values kept, late;  /* of yield_measure() beside the soakers */
-	double steal;              /* the greatest of any load, as a share */
+	struct series of[VERIFY_INSTRUMENTS + 1][VERIFY_LOADS];
+	struct values kept, late;                    /* of yield_measure() beside the soakers */
+	struct values speed[VERIFY_INSTRUMENTS + 1]; /* turns per CPU-second of a lone thread */
+	double steal;                                /* the greatest of any load, as a share */
 	char no_softirqs[DIE_MAX]; /* why softirqs cannot be moved; empty: they can */
 };
 

@@ -75,12 +75,14 @@ clock=/sys/devices/system/clocksource/clocksource0/current_clocksource
 printf 'cpu  1000 1000 1000 1000 0 0 0 1000 0 0\nintr 1000\n' >stat
 printf 'cpu  2000 1000 1000 1000 0 0 0 1020 0 0\nintr 1000\n' >later # 2 % of the ticks are stolen
 echo tsc >current_clocksource
-mounts='' clock_changed='' steal=''
+mkdir -p kernel/sched_ext
+echo disabled >kernel/sched_ext/state
+mounts='' clock_changed='' steal='' scheduler=''
 if unshare -m true 2>/dev/null; then
 	[ ! -e $clock ] || mounts="mount --bind current_clocksource $clock &&" clock_changed=clock_changed
-	mounts="mount --bind stat /proc/stat && $mounts" steal=steal
+	mounts="mount --bind stat /proc/stat && mount --bind kernel /sys/kernel && $mounts" steal=steal scheduler=scheduler
 else
-	skip 'another clock source, steal' 'no privilege for namespaces'
+	skip 'another clock source or scheduler, steal' 'no privilege for namespaces'
 fi
 # One cyclesoak for all that changes while it runs
 launch soak.out '^{' ${mounts:+unshare -m} sh -c "$mounts exec $cyclesoak -p 0.11 --json"
@@ -90,22 +92,25 @@ thread=$(tasks_of "$soaker" | sed -n 2p) # not that of the process
 own=$(cpus_of "$soaker" | sed -n 2p)
 other=${all##*[,-]}
 [ "$own" != "$other" ] || other=${all%%[,-]*}
-it 'soakers that are stopped, and a clock source that changes: each period is unsafe, with a line each, until they are back'
+it 'soakers are stopped, the clock source changes, a scheduler starts: each period is unsafe, with a line each, until they are back'
 ( begin
 	next_period
-	for reason in soaker_stopped soaker_moved cpu_offline cpu_online clock_changed steal; do
+	for reason in soaker_stopped soaker_moved cpu_offline cpu_online clock_changed scheduler steal; do
 		[ -z "$mounts" ] && [ $reason = steal ] || not is_unsafe $reason
 	done
 	stop "$soaker"
 	echo hpet >current_clocksource
-	begin_all soaker_stopped $clock_changed
+	echo enabled >kernel/sched_ext/state
+	begin_all soaker_stopped $clock_changed $scheduler
 	next_period
-	is_unsafe soaker_stopped $clock_changed
+	is_unsafe soaker_stopped $clock_changed $scheduler
 	echo tsc >current_clocksource
+	echo disabled >kernel/sched_ext/state
 	kill -CONT "$soaker"
-	end_all soaker_stopped $clock_changed
+	end_all soaker_stopped $clock_changed $scheduler
 	lines 1 'the soakers were stopped (SIGSTOP'
 	[ -z "$clock_changed" ] || lines 1 'the clock source changed: the load is wrong'
+	[ -z "$scheduler" ] || lines 1 'a sched_ext scheduler runs'
 ); ok
 kill -CONT "$soaker"
 it 'within a period soakers are stopped, one is moved, 2 % are stolen: a line each, the soaker is bound again, the next is safe'

@@ -43,6 +43,12 @@ int main(void)
 	ok(d.cpu_seconds < 0.02 && d.count == 0, "rest takes no CPU time");
 	d = run((struct burner_work){BURNER_BURN, .seconds = 0.1, .n = 2, .share = 0.5});
 	ok(d.cpu_seconds > 0 && d.cpu_seconds < 0.15, "two threads take their share at most");
+	d = run((struct burner_work){BURNER_WAKE, .seconds = 0.1, .n = 1, .rate = 1000});
+	ok(d.count <= 101, "wake-ups are at most what was asked for");
+	counts((struct burner_work){BURNER_WAKE, .seconds = 0.1, .n = 1, .rate = 1000},
+	       "wake-ups are counted");
+	counts((struct burner_work){BURNER_BURN, .seconds = 0.1, .n = 1, .share = 1},
+	       "the turns of work are counted");
 	for (i = BURNER_LOOPBACK; i <= BURNER_VETH_RPS; i++)
 		if (i == BURNER_LOOPBACK || why[0] == '\0')
 			counts((struct burner_work){BURNER_STREAM, .seconds = 0.05, .n = 2,

@@ -23,15 +23,18 @@ static void fill(void)
 	evidence = (struct evidence){.cpus = 2, .steal = NAN};
 	values_add(&evidence.kept, 0.99);
 	values_add(&evidence.late, 2e-5);
+	values_add(&evidence.speed[VERIFY_IDLE], 100);
+	values_add(&evidence.speed[VERIFY_SOAK], 90);
 	for (i = 0; i < VERIFY_INSTRUMENTS; i++) {
 		add(i, VERIFY_ZERO, 0.01, 0);
 		add(i, VERIFY_ZERO, -0.01, 0);
-		for (c = VERIFY_BURN_10; c <= VERIFY_BURN_95; c++)
+		for (c = VERIFY_BURN_10; c <= VERIFY_BURN_LAST; c++)
 			add(i, c, 0.51, 0.5);
 		add(i, VERIFY_BURN_BOTH, 1.02, 1);
 		add(i, VERIFY_VETH, 0.8, 0.6);
 		add(i, VERIFY_VETH_RPS, 0.8, 0.4);
-		add(i, VERIFY_STREAM, 0.012, 0.01);
+		for (c = VERIFY_WAKE_1; c <= VERIFY_STREAM; c++)
+			add(i, c, 0.012, 0.01);
 	}
 }
 
@@ -67,15 +70,25 @@ static void test_all_pass(void)
 	const struct verdict *v;
 
 	fill();
-	verdicts_of(&evidence, &verdicts);
+	v = judged("slowing by soaking", "");
+	ok(near(v->measured, 10) && v->kind == VERDICT_FIGURE, "the price is a figure alone");
 	ok(verdicts_status(&verdicts) == 0 && verdicts.n < VERDICTS_MOST,
 	   "where all steps pass the status is 0");
 	v = judged("50% of a CPU", "idle time");
 	ok(near(v->measured, 0.51) && near(v->expected, 0.5) && near(v->tolerance, 0.03) &&
 		   v->kind == VERDICT_PASS && v->loads == 1,
 	   "a burner's tolerance is the interval and a hundredth of a CPU");
+	v = judged("1,000 a second, each", "soaking");
+	ok(near(v->measured, 2) && near(v->half, 20) && v->kind == VERDICT_FIGURE,
+	   "the excess over the burner's clock is that of a wake-up, in us");
 	v = judged("soaked / unsoaked", "");
 	ok(near(v->measured, 1) && v->half > 0, "the same loads have the ratio 1");
+	values_add(&evidence.speed[VERIFY_SIBLING], 75);
+	v = judged("slowing by its sibling", "");
+	ok(near(v->measured, 25), "a core with two threads has the price of soaking the other");
+	evidence.cpus = 1;
+	verdicts_of(&evidence, &verdicts);
+	ok(verdicts_status(&verdicts) == 0, "a machine of one CPU has no sum");
 }
 
 /* Where n figures have a wrong value that line fails, and the status is 1. */
@@ -100,7 +113,7 @@ static void test_failures(void)
 	fails(soak[VERIFY_ZERO].load.x, 1, 0.2, "scatter (1.96 sd)", "soaking");
 	fails(idle[VERIFY_ZERO].load.x, 2, 0.05, "mean", "idle time");
 	fails(soak[VERIFY_BURN_95].excess.x, 1, -0.031, "95% of a CPU", "soaking");
-	fails(idle[VERIFY_BURN_BOTH].excess.x, 1, 0.06, "50% of two CPUs", "idle time");
+	fails(idle[VERIFY_BURN_BOTH].excess.x, 1, 0.06, "two burners, less each", "idle time");
 	fails(soak[VERIFY_VETH_RPS].load.x, 1, 0.7, "load with RPS", "soaking");
 }
 
