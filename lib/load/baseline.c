@@ -349,13 +349,16 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
 				   "(see top(1)): %s";
 	struct calibration c = {.cpus = *cpus};
+	char why[DIE_MAX];
 	struct soaker *s;
 	double spread;
 	int held;
 
 	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn();
-	s = soaker_start(&c.cpus, wait, true);
+	s = soaker_start(&c.cpus, wait, why);
+	if (s == NULL)
+		die("%s: " SOAK_WAY_OUT, why);
 	calibrate(s, &c, force ? INFINITY : CAL_BUSY, &spread);
 	soaker_stop(s);
 	held = first_held(&c);

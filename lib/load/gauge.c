@@ -46,6 +46,15 @@ void gauge_copy(struct gauge *g, const struct gauge *prepared)
 	copy(&g->calibration, &prepared->calibration);
 }
 
+/* Whether no line has had the reason yet for which an instrument measures no load. */
+static bool is_first_line(struct gauge *g, unsigned reason)
+{
+	const unsigned before = g->said.missing;
+
+	g->said.missing |= reason;
+	return (before & reason) == 0;
+}
+
 /*
  * Own baselines.
  */
@@ -67,13 +76,13 @@ static bool measure(struct gauge *g, bool second, struct calibration *c, const _
 	if (is_whole && c->others <= CAL_BUSY)
 		return true;
 	is_said = atomic_fetch_or(&g->said.reasons, UNSAFE_BASELINE_BUSY) & UNSAFE_BASELINE_BUSY;
-	if (!is_whole && !second)
+	if (!is_whole && !second && is_first_line(g, UNSAFE_BASELINE_BUSY))
 		baseline_warn_held(s, c, "before the", what, "no load is measured");
-	else if (!is_whole && !is_said)
+	else if (!is_whole && second && !is_said)
 		baseline_warn_held(s, c, "after the", what,
 				   "only the baseline before it could be used, and the load is "
 				   "unsafe");
-	else if (!is_said)
+	else if (is_whole && !is_said)
 		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: %s",
 		      what, 100 * c->others,
 		      c->others > CAL_FULL ? "no load is reported" : "the load is unsafe");
@@ -149,10 +158,15 @@ void gauge_next(struct gauge *g)
 
 static bool start_soaking(struct gauge *g)
 {
-	struct soaker *s = soaker_start(&g->calibration.cpus, g->setup->wait, g->setup->never_idle);
+	char why[DIE_MAX];
+	struct soaker *s = soaker_start(&g->calibration.cpus, g->setup->wait, why);
 
 	if (s != NULL)
 		g->instrument = instrument_soak(s);
+	else if (g->setup->never_idle)
+		die("%s: " SOAK_WAY_OUT, why);
+	else if (is_first_line(g, UNSAFE_SOAKED_ALREADY))
+		warnx("%s: no load is measured: " SOAK_WAY_OUT, why);
 	return s != NULL;
 }
 
@@ -165,7 +179,7 @@ bool gauge_watch(struct gauge *g)
 		g->instrument = instrument_idle(w);
 	else if (g->setup->never_idle)
 		die("--idle: %s", why);
-	else
+	else if (is_first_line(g, UNSAFE_NOT_MEASURED))
 		warnx("--idle: %s: no load is measured", why);
 	return w != NULL;
 }

@@ -77,8 +77,8 @@ void gauge_copy(struct gauge *g, const struct gauge *prepared);
 
 /*
  * Starts the instrument, and measures the idle machine unless a calibration has it, as long as fits a
- * load of so many seconds (0: not known).  Returns false, and has printed why, where no load can be
- * measured: all else goes on.  There may be no threads yet, and no traffic.
+ * load of so many seconds (0: not known).  Returns false where no load can be measured, and prints why unless
+ * g->said has that reason already: all else goes on.  There may be no threads yet, and no traffic.
  */
 bool gauge_start(struct gauge *g, double seconds);
 

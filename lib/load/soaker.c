@@ -259,10 +259,7 @@ static void soaker_free(struct soaker *s)
 	munmap(s, sizeof(*s) + (size_t)s->n * sizeof(s->cpu[0]));
 }
 
-#define SOAKED_ALREADY "CPUs are being soaked already, by %s (pid %d): "
-#define WAY_OUT        "wait for it (--wait SECS) or stop it (on one host one -c has both ends)"
-
-struct soaker *soaker_start(const struct cpus *cpus, double wait, bool needed)
+struct soaker *soaker_start(const struct cpus *cpus, double wait, char why[DIE_MAX])
 {
 	struct soaker *s = soaker_new_or_die(cpus);
 	struct lock_holder h;
@@ -271,9 +268,7 @@ struct soaker *soaker_start(const struct cpus *cpus, double wait, bool needed)
 		soaker_soak_or_die(s, cpus);
 		return s;
 	}
-	if (needed)
-		die(SOAKED_ALREADY WAY_OUT, h.name, h.pid);
-	warnx(SOAKED_ALREADY "no load is measured: " WAY_OUT, h.name, h.pid);
+	snprintf(why, DIE_MAX, "CPUs are being soaked already, by %s (pid %d)", h.name, h.pid);
 	soaker_free(s);
 	return NULL;
 }

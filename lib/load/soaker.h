@@ -1,7 +1,7 @@
 /*
  * soaker.h: keeps every CPU busy at the lowest priority, and counts what that could do.
  *
- *	s = soaker_start(&cpus, SOAK_WAIT, true);
+ *	s = soaker_start(&cpus, SOAK_WAIT, why);
  *	soak_count(s, 0, &from);
  *	...
  *	soaker_check_or_die(s);
@@ -48,11 +48,13 @@ struct load_sample {
 
 /*
  * Starts soaking and returns when every CPU's soaker runs.  If another set still runs after `wait`
- * seconds, prints a line that names its holder and returns NULL, or dies if a load is `needed`.  Dies
+ * seconds, returns NULL and names its holder in `why`, which SOAK_WAY_OUT is to follow.  Dies
  * if a CPU cannot be had; warns of a CPU that leaves its soaker no time, if the soakers may take CPU
  * from others, and if they do not yield to others.  To be called before there are threads.
  */
-struct soaker *soaker_start(const struct cpus *cpus, double wait, bool needed);
+struct soaker *soaker_start(const struct cpus *cpus, double wait, char why[DIE_MAX]);
+
+#define SOAK_WAY_OUT "wait for it (--wait SECS) or stop it (on one host one -c has both ends)"
 
 /*
  * The same for a program that does not soak all of the time.  Where another set runs, *h has its

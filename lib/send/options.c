@@ -240,6 +240,10 @@ static const struct option_row rows[] = {
 	{"", "client", .instead = "the server is -s HOST"},
 	{"", "bitrate", .instead = "the rate of each stream is --pace, in bytes per second"},
 	{"", "window", .instead = "the socket buffers are --rcvbuf and --sndbuf"},
+	{"", "length", .instead = "the bytes per call are --buffer-size"},
+	{"", "parallel", .instead = "the number of connections is --streams"},
+	{"", "omit", .instead = "the warm-up is --warmup"},
+	{"F", "file", .instead = "files to send are arguments: zcc -s HOST FILE..."},
 	{"", "zerocopy", .instead = "sendfile() is the default; MSG_ZEROCOPY is -m zerocopy"},
 	{"v", NULL, .instead = "the version is -V, --version"},
 };

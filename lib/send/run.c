@@ -168,14 +168,12 @@ void run_gauge(struct run *r, bool soaks)
 
 	if (!gauge_wait_idle(&r->gauge, asked, &r->stop, why) && r->stop == 0)
 		die("%s", why);
-	if (!gauge_is_wanted(asked) || (r->gauge.setup != NULL && !(asked->soak && asked->idle)))
+	if (!gauge_is_wanted(asked) || (gauge_measures(&r->gauge) && !(asked->soak && asked->idle)))
 		return;
 	gauge_stop(&r->gauge);
 	next->said = r->gauge.said;
 	gauge_copy(&r->gauge, next);
-	if (r->gauge.missing == 0)
-		gauge_start(&r->gauge, r->opt->seconds);
-	next->missing = r->gauge.missing;
+	gauge_start(&r->gauge, r->opt->seconds);
 }
 
 void run_close(struct run *r)
