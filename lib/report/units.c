@@ -325,14 +325,16 @@ void intervals_end(struct intervals *s)
 
 void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 {
+	const size_t len = strlen(separator);
 	char item[WRAP_ITEM];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(item, sizeof(item), fmt, ap);
 	va_end(ap);
-	if (w->column > 0 && w->column + (int)(strlen(separator) + strlen(item)) > w->width) {
-		putchar('\n');
+	/* A column remains for the comma behind the item, in case the line breaks there. */
+	if (w->column > 0 && w->column + (int)(len + strlen(item)) >= w->width) {
+		printf("%.*s\n", (int)strcspn(separator, " "), separator);
 		w->column = 0;
 		separator = w->indent;
 	}

@@ -125,8 +125,8 @@ struct wrap {
 };
 
 /*
- * Prints an item on stdout.  The separator stands between it and the item before, unless the line breaks
- * there.
+ * Prints an item on stdout, after the separator, such as ", ".  Where the line breaks, the separator loses
+ * its blank.
  */
 void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

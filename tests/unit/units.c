@@ -47,14 +47,14 @@ static void test_rates(void)
 	expect(captured(), "rates have their load, its doubt and cost; bits are Mbit/s or Gbit/s");
 }
 
-/* Items on lines of 10 columns, and of 9. */
+/* Items on lines of 11 columns, and of 10. */
 static void test_wraps(void)
 {
 	struct wrap w;
 	int width;
 
 	capture(STDOUT_FILENO);
-	for (width = 10; width >= 9; width--) {
+	for (width = 11; width >= 10; width--) {
 		w = (struct wrap){.width = width, .indent = "  "};
 		wrap_add(&w, "", "12345");
 		wrap_add(&w, ", ", "%d", 890);
@@ -62,7 +62,7 @@ static void test_wraps(void)
 		wrap_add(&w, ", ", "wider than the line");
 		report("\n");
 	}
-	expect(captured(), "a line breaks before an item too wide, without the separator");
+	expect(captured(), "a line breaks before an item too wide, and ends with the comma");
 }
 
 TESTS(test_numbers, test_rates, test_wraps)
