@@ -109,7 +109,7 @@ beside 'zcc --request -t ends though the server never answers, and counts what i
 ) & later
 beside 'zcc --request --json: a pause of zcc itself is counted; zcs --reply --json: its replies are'; ( begin
 	start_zcs --reply --json
-	"$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 1 --json >out &
+	"$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 4 --json >out &
 	p=$!
 	remember $p
 	wait_until or_gone $p counts -gt 1 threads_of $p

@@ -48,7 +48,10 @@ static void test_addresses(void)
 	ok(open_files() == files, "the lookup of an interface leaves no descriptor open");
 }
 
-/* The kernel gives twice what it is asked for, so that half more than its limit looks like enough. */
+/*
+ * The kernel gives twice what it is asked for, so that half more than its limit looks like enough.  Before Linux
+ * 6.13 a network namespace of its own, as tests/run makes one, does not show the limit.
+ */
 static void test_limited(void)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -57,8 +60,9 @@ static void test_limited(void)
 
 	file_read_line("/proc/sys/net/core/wmem_max", line, sizeof(line));
 	size = (int)strtol(line, NULL, 10);
-	if (size > INT_MAX / 2) {
-		skip("a send buffer over the kernel's limit has a warning", "no such limit");
+	if (size == 0 || size > INT_MAX / 2) {
+		skip("a send buffer over the kernel's limit has a warning",
+		     "the limit is not shown here, or is too large");
 		close(fd);
 		return;
 	}
