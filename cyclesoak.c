@@ -105,7 +105,7 @@ static void report_json(struct monitor *m, const struct load *l)
 	json_report_open(&j);
 	if (!m->has_start) {
 		json_open(&j, "start", '{');
-		environment_json_start(&j, &m->environment, NULL, time(NULL));
+		environment_json_start(&j, &m->environment, NULL, clock_ns(CLOCK_REALTIME));
 		json_close(&j, '}');
 	}
 	m->has_start = true;
