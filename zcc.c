@@ -50,8 +50,8 @@ static void close_report(void *report, const char *why)
 	struct send_report *rep = report;
 
 	report_die(rep, why);
-	if (!opt.json && rep->comparison != NULL && rep->comparison->plan->rounds > 0)
-		comparison_print(rep->comparison, &opt);
+	if (!opt.json && rep->plan != NULL && rep->plan->rounds > 0)
+		comparison_print(rep->plan, rep, NULL);
 }
 
 /*
@@ -80,14 +80,8 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, int
 
 	rep->repeats = false;
 	gauge_say(&run.gauge, &res->sent.host);
-	if (error == NULL && res->sent.seconds >= SHORT_SECONDS) {
-		report_pacing(rep, res);
-	} else if (error == NULL) {
-		if (!rep->has_warned && !opt.quiet)
-			warnx("the transfer took less than half a second, so that its figures mean "
-			      "little: send more (-n, -t)");
-		rep->has_warned = true; /* a plan is warned of once */
-	}
+	if (error == NULL)
+		report_warn(rep, res);
 	if (error == NULL && retry < opt.retries && is_unsafe(res)) {
 		warnx("the load is unsafe (%s): the run is repeated, %d of %d",
 		      limits_format(res->sent.host.unsafe | res->received.host.unsafe, reasons),
@@ -183,8 +177,7 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 }
 
 /* Reads the files of --save and --against, and tries to write that of --save, or dies. */
-static void plan_find(struct plan *plan, struct comparison *c, struct saved *before,
-		      struct saved *kept)
+static void plan_find(struct plan *plan, struct saved *before, struct saved *kept)
 {
 	const char *save = opt.compare.save, *against = opt.compare.against;
 	const bool is_new = save != NULL && access(save, F_OK) != 0;
@@ -204,7 +197,8 @@ static void plan_find(struct plan *plan, struct comparison *c, struct saved *bef
 		if (kept->last != NULL && strcmp(kept->text, before->text) != 0)
 			plan->earlier = kept->last;
 	}
-	*c = (struct comparison){.plan = plan, .before = before->last, .kept = kept->last};
+	plan->before = before->last;
+	plan->kept = kept->last;
 }
 
 /* Prepares the plan: the instrument varies fastest, then the last list, that of the streams. */
@@ -239,31 +233,32 @@ static void plan_prepare(struct plan *plan)
 static const char *send_all(struct send_report *rep, char **names, int n, char why[DIE_MAX])
 {
 	struct saved before = {.last = NULL}, kept = before;
-	struct comparison comparison;
-	const char *error = NULL;
+	const char *error;
 	struct fileset set;
 	struct plan plan;
+	bool prints;
 
 	plan_prepare(&plan);
-	plan_find(&plan, &comparison, &before, &kept);
-	comparison.environment = &rep->environment;
+	plan_find(&plan, &before, &kept);
 	fileset_open(&set, names, n, opt.zeros);
 	if (opt.bytes > 0 && set.bytes == 0)
 		die("--bytes: the files are empty");
 	if (opt.preload)
 		fileset_preload(&set);
-	rep->comparison = opt.compare.wanted ? &comparison : NULL;
+	rep->plan = opt.compare.wanted ? &plan : NULL;
 	error = send_rounds(rep, &set, &plan, &kept, why);
-	rep->comparison = NULL;
-	comparison.error = error == NULL ? fileset_error(&set, why) : error;
+	rep->plan = NULL;
 	/* In JSON the last object has the error. */
-	if (opt.compare.wanted && plan.rounds > 0 && (error == NULL || !opt.json))
-		comparison_print(&comparison, &opt);
+	prints = opt.compare.wanted && plan.rounds > 0 && (error == NULL || !opt.json);
+	if (error == NULL)
+		error = fileset_error(&set, why);
+	if (prints)
+		comparison_print(&plan, rep, error);
 	fileset_close(&set);
 	plan_close(&plan);
 	saved_close(&before);
 	saved_close(&kept);
-	return comparison.error;
+	return error;
 }
 
 static const char *request_all(struct send_report *rep, char why[DIE_MAX])

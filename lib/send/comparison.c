@@ -110,62 +110,62 @@ static const struct {
 #define COMPARED PLAN_UNCERTAINTY /* the first that is not compared */
 
 /* Whether a figure is known of any run of the plans. */
-static bool is_known(const struct comparison *c, enum plan_figure f)
+static bool is_known(const struct plan *p, enum plan_figure f)
 {
 	int i;
 
-	for (i = 0; i < c->plan->n; i++)
-		if (!isnan(plan_mean(c->plan, i, f).value) ||
-		    (c->before != NULL && !isnan(plan_mean(c->before, i, f).value)))
+	for (i = 0; i < p->n; i++)
+		if (!isnan(plan_mean(p, i, f).value) ||
+		    (p->before != NULL && !isnan(plan_mean(p->before, i, f).value)))
 			return true;
 	return false;
 }
 
-/* The name of run i, of two plans with the time that p is of. */
-static const char *label(const struct comparison *c, const struct plan *p, int i, char buf[FIGURE])
+/* The name of run i, of two plans with the time that `of` is of. */
+static const char *label(const struct plan *p, const struct plan *of, int i, char buf[FIGURE])
 {
 	char name[NAME];
 
-	snprintf(buf, FIGURE, "%s%s", name_of(&c->plan->run[i], differing_in(c->plan), name),
-		 c->before == NULL ? ""
-		 : p == c->before  ? " before"
+	snprintf(buf, FIGURE, "%s%s", name_of(&p->run[i], differing_in(p), name),
+		 p->before == NULL ? ""
+		 : of == p->before ? " before"
 				   : " now");
 	return buf;
 }
 
 /* Prints run i of a plan, or if that is NULL the table's head, with names of that width. */
-static void print_row(const struct comparison *c, const struct plan *p, int i, int width)
+static void print_row(const struct plan *p, const struct plan *of, int i, int width)
 {
 	char text[FIGURE];
 	enum plan_figure f;
 	struct estimate e;
 
-	report("%-*s", width, p == NULL ? "run" : label(c, p, i, text));
+	report("%-*s", width, of == NULL ? "run" : label(p, of, i, text));
 	for (f = PLAN_RATE; f < COMPARED; f++) {
-		if (!is_known(c, f))
+		if (!is_known(p, f))
 			continue;
-		e = plan_mean(p != NULL ? p : c->plan, i, f);
+		e = plan_mean(of != NULL ? of : p, i, f);
 		report("  %*s", compared[f].width,
-		       p == NULL ? compared[f].title
-				 : compared[f].text(e.value, statistics_half(&e),
-						    plan_unsafe(p, i, f), text));
+		       of == NULL ? compared[f].title
+				  : compared[f].text(e.value, statistics_half(&e),
+						     plan_unsafe(of, i, f), text));
 	}
 	report("\n");
 }
 
-static void print_table(const struct comparison *c, const struct send_options *opt)
+static void print_table(const struct plan *p, const struct send_options *opt)
 {
 	char text[FIGURE];
 	int i, width = 0;
 
-	for (i = 0; i < c->plan->n; i++)
-		width = (int)fmax(width, (double)strlen(label(c, c->before, i, text)));
+	for (i = 0; i < p->n; i++)
+		width = (int)fmax(width, (double)strlen(label(p, p->before, i, text)));
 	if (!opt->quiet)
-		print_row(c, NULL, 0, width);
-	for (i = 0; i < c->plan->n; i++) {
-		if (c->before != NULL)
-			print_row(c, c->before, i, width);
-		print_row(c, c->plan, i, width);
+		print_row(p, NULL, 0, width);
+	for (i = 0; i < p->n; i++) {
+		if (p->before != NULL)
+			print_row(p, p->before, i, width);
+		print_row(p, p, i, width);
 	}
 }
 
@@ -184,28 +184,28 @@ static const char *times(const struct estimate *e, unsigned unsafe, char buf[FIG
 }
 
 /* Compares run i with its reference, or with itself before, in words. */
-static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
+static void print_ratio(const struct plan *p, int i, enum plan_figure f)
 {
-	const struct plan *than = c->before != NULL ? c->before : c->plan;
-	const int k = c->before != NULL ? i : plan_reference(c->plan, i);
-	const unsigned unsafe = plan_unsafe(c->plan, i, f) | plan_unsafe(than, k, f);
-	struct estimate e = plan_ratio(c->plan, c->before, i, f);
+	const struct plan *than = p->before != NULL ? p->before : p;
+	const int k = p->before != NULL ? i : plan_reference(p, i);
+	const unsigned unsafe = plan_unsafe(p, i, f) | plan_unsafe(than, k, f);
+	struct estimate e = plan_ratio(p, i, f);
 	char text[FIGURE];
 	const char *note = e.low <= 1 && e.high >= 1 ? "no difference is shown" : NULL;
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
 
-	if (isnan(plan_mean(c->plan, i, f).value) || isnan(plan_mean(than, k, f).value))
+	if (isnan(plan_mean(p, i, f).value) || isnan(plan_mean(than, k, f).value))
 		return;
 	/* Figures that are near 0 may differ without end. */
 	if (!isfinite(e.value) || isinf(e.low) || isinf(e.high)) {
 		e = (struct estimate){NAN, NAN, NAN};
 		note = "a figure is not above 0, or they vary too much";
 	}
-	wrap_add(&w, "", "%s", label(c, c->plan, i, text));
+	wrap_add(&w, "", "%s", label(p, p, i, text));
 	wrap_add(&w, " ", "%s%s %s", compared[f].verb,
-		 f == PLAN_COST && is_known(c, PLAN_REMOTE_COST) ? " the sender" : "",
+		 f == PLAN_COST && is_known(p, PLAN_REMOTE_COST) ? " the sender" : "",
 		 times(&e, unsafe, text));
-	wrap_add(&w, " ", "%s %s%s", compared[f].times, label(c, than, k, text),
+	wrap_add(&w, " ", "%s %s%s", compared[f].times, label(p, than, k, text),
 		 note != NULL ? ":" : "");
 	if (note != NULL)
 		wrap_add(&w, " ", "%s", note);
@@ -238,9 +238,8 @@ static int explaining(const struct plan *p, const struct figure *row)
 }
 
 /* A line for each of what may explain how the runs differ: the figures of all rounds together. */
-static void print_why(const struct comparison *c)
+static void print_why(const struct plan *p)
 {
-	const struct plan *p = c->plan;
 	const unsigned parts = differing_in(p);
 	char name[NAME], text[UNSAFE_STRLEN];
 	const struct figure *row;
@@ -266,10 +265,9 @@ static void print_why(const struct comparison *c)
 }
 
 /* A line for each reason that made loads unsafe, or left none. */
-static void print_unsafe(const struct comparison *c)
+static void print_unsafe(const struct plan *p)
 {
-	const bool known = is_known(c, PLAN_LOAD) || is_known(c, PLAN_REMOTE_LOAD);
-	const struct plan *p = c->plan;
+	const bool known = is_known(p, PLAN_LOAD) || is_known(p, PLAN_REMOTE_LOAD);
 	int i;
 
 	for (i = 0; i < UNSAFE_REASONS; i++)
@@ -312,7 +310,7 @@ static const struct {
  * Prints each setting that a session, or an earlier one, had otherwise than a plan, where that is known: a
  * line of text, or its key in JSON.
  */
-static void print_differences(const struct plan *then, const struct plan *now, struct json *j)
+static void print_differences(const struct plan *now, const struct plan *then, struct json *j)
 {
 	const struct plan *p;
 	const char *value;
@@ -334,9 +332,8 @@ static void print_differences(const struct plan *then, const struct plan *now, s
 }
 
 /* What all runs have in common, and the other sessions. */
-static void print_above(const struct comparison *c, const struct send_options *opt)
+static void print_above(const struct plan *p, const struct send_options *opt)
 {
-	const struct plan *p = c->plan;
 	char name[NAME];
 	const char *common = name_of(&p->run[0], ~(differing_in(p) | RECEIVER | PORT), name);
 
@@ -344,12 +341,12 @@ static void print_above(const struct comparison *c, const struct send_options *o
 	       plural((uint64_t)p->rounds), p->n, plural((uint64_t)p->n));
 	if (common[0] != '\0')
 		report("each run: %s\n", common);
-	print_sessions(c->before, opt->compare.against);
-	if (c->kept != NULL)
-		report("this is session %d in %s\n", plan_sessions(c->kept) + 1,
+	print_sessions(p->before, opt->compare.against);
+	if (p->kept != NULL)
+		report("this is session %d in %s\n", plan_sessions(p->kept) + 1,
 		       printable(opt->compare.save));
-	print_differences(c->before, p, NULL);
-	print_differences(c->kept, p, NULL);
+	print_differences(p, p->before, NULL);
+	print_differences(p, p->kept, NULL);
 }
 
 /*
@@ -382,7 +379,7 @@ static void json_figures(struct json *j, const struct plan *p, int i)
 	json_unsafe(j, plan_unsafe(p, i, PLAN_LOAD) | plan_unsafe(p, i, PLAN_REMOTE_LOAD));
 }
 
-static void json_runs(struct json *j, const struct comparison *c)
+static void json_runs(struct json *j, const struct plan *p)
 {
 	const struct plan_run *run;
 	enum plan_figure f;
@@ -390,8 +387,8 @@ static void json_runs(struct json *j, const struct comparison *c)
 	int i;
 
 	json_open(j, "runs", '[');
-	for (i = 0; i < c->plan->n; i++) {
-		run = &c->plan->run[i];
+	for (i = 0; i < p->n; i++) {
+		run = &p->run[i];
 		json_open(j, NULL, '{');
 		json_string(j, "method", run->method);
 		json_count(j, "blksize", run->chunk);
@@ -402,19 +399,19 @@ static void json_runs(struct json *j, const struct comparison *c)
 			json_string(j, "port", run->port);
 		if (run->receiver[0] != '\0')
 			json_string(j, "receiver_method", run->receiver);
-		json_figures(j, c->plan, i);
+		json_figures(j, p, i);
 		json_open(j, "why", '{');
 		json_rows(j, &run->sent, IN_WHY);
 		json_number(j, "mapped_percent", 100 * figures_mapped(&run->received));
 		json_close(j, '}');
 		json_count(j, "unsafe_rounds", run->unsafe_rounds);
-		if (c->before != NULL) {
+		if (p->before != NULL) {
 			json_open(j, "before", '{');
-			json_figures(j, c->before, i);
+			json_figures(j, p->before, i);
 			json_close(j, '}');
 		}
 		for (f = PLAN_RATE; f < COMPARED; f++) {
-			e = plan_ratio(c->plan, c->before, i, f);
+			e = plan_ratio(p, i, f);
 			if (compared[f].ratio_key != NULL)
 				json_estimate(j, compared[f].ratio_key, "ratio", &e, 1);
 		}
@@ -423,58 +420,58 @@ static void json_runs(struct json *j, const struct comparison *c)
 	json_close(j, ']');
 }
 
-static void print_json(const struct comparison *c, const struct send_options *opt)
+static void print_json(const struct plan *p, const struct send_report *r, const char *error)
 {
 	struct link link;
 	struct json j;
 
-	link_read(&link, c->plan->setting[PLAN_INTERFACE]);
-	report_json_open(&j, "comparison", opt, c->environment, &link);
-	json_string(&j, "sender_tcp_congestion", c->plan->setting[PLAN_CONGESTION]);
-	json_number(&j, "duration", opt->seconds);
-	json_count(&j, "rounds", (uint64_t)c->plan->rounds);
-	if (c->before != NULL) {
-		json_count(&j, "sessions", (uint64_t)plan_sessions(c->plan));
-		json_string(&j, "against", c->before->setting[PLAN_MACHINE]);
-		json_count(&j, "against_rounds", (uint64_t)c->before->rounds);
-		json_count(&j, "against_sessions", (uint64_t)plan_sessions(c->before));
+	link_read(&link, p->setting[PLAN_INTERFACE]);
+	report_json_open(&j, "comparison", r, &link);
+	json_string(&j, "sender_tcp_congestion", p->setting[PLAN_CONGESTION]);
+	json_number(&j, "duration", r->opt->seconds);
+	json_count(&j, "rounds", (uint64_t)p->rounds);
+	if (p->before != NULL) {
+		json_count(&j, "sessions", (uint64_t)plan_sessions(p));
+		json_string(&j, "against", p->before->setting[PLAN_MACHINE]);
+		json_count(&j, "against_rounds", (uint64_t)p->before->rounds);
+		json_count(&j, "against_sessions", (uint64_t)plan_sessions(p->before));
 		json_open(&j, "against_differs", '[');
-		print_differences(c->before, c->plan, &j);
+		print_differences(p, p->before, &j);
 		json_close(&j, ']');
 	}
-	json_runs(&j, c);
+	json_runs(&j, p);
 	json_close(&j, '}');
-	json_report_close(&j, c->error);
+	json_report_close(&j, error);
 }
 
 /*
  * Both.
  */
 
-void comparison_print(const struct comparison *c, const struct send_options *opt)
+void comparison_print(const struct plan *p, const struct send_report *r, const char *error)
 {
 	static const enum plan_figure ratios[] = {PLAN_COST, PLAN_REMOTE_COST, PLAN_RATE};
+	const struct send_options *opt = r->opt;
 	const double precision = opt->compare.precision;
-	const struct plan *p = c->plan;
 	int i, k;
 
 	if (opt->json) {
-		print_json(c, opt);
+		print_json(p, r, error);
 		return;
 	}
 	if (!opt->quiet)
-		print_above(c, opt);
-	print_table(c, opt);
+		print_above(p, opt);
+	print_table(p, opt);
 	if (opt->quiet)
 		return;
 	for (k = 0; k < 3; k++)
-		for (i = c->before != NULL ? 0 : 1; i < p->n; i++)
-			print_ratio(c, i, ratios[k]);
-	if (c->before != NULL && c->before->earlier == NULL && p->earlier == NULL)
+		for (i = p->before != NULL ? 0 : 1; i < p->n; i++)
+			print_ratio(p, i, ratios[k]);
+	if (p->before != NULL && p->before->earlier == NULL && p->earlier == NULL)
 		report("one session each: a state that lasts as long, such as a boot, the CPUs of "
 		       "interrupts\n  or other guests of the host, is in the ratio: repeat both (--save "
 		       "adds a session)\n");
-	if (p->rounds > 1 && p->n > (c->before != NULL ? 1 : 2))
+	if (p->rounds > 1 && p->n > (p->before != NULL ? 1 : 2))
 		report("95%% is for each interval by itself: of 20 equal runs, one differs by "
 		       "chance\n");
 	if (precision > 0 && !plan_is_precise(p, precision))
@@ -483,8 +480,8 @@ void comparison_print(const struct comparison *c, const struct send_options *opt
 		       plan_is_hopeless(p, precision)
 			       ? ", which\n  have more of error in common: run longer (-t)"
 			       : "");
-	print_why(c);
-	print_unsafe(c);
+	print_why(p);
+	print_unsafe(p);
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r 5)\n");
 }

@@ -97,15 +97,15 @@ void fileset_open(struct fileset *set, char **names, int n, bool zeros)
 	set->skipped = n > 0 ? (size_t)n - set->n : 0;
 }
 
-/* Reads a file to `to`, or dies. */
-static void read_file(const struct file *f, char *to)
+/* Reads a file into its memory, or dies. */
+static void read_file(const struct file *f)
 {
 	const int fd = f->fd >= 0 ? f->fd : open_retry(f->name, O_RDONLY);
 	uint64_t got = 0;
 	ssize_t n = fd;
 
 	while (n >= 0 && got < f->size) {
-		n = TEMP_FAILURE_RETRY(pread(fd, to + got, f->size - got, (off_t)got));
+		n = TEMP_FAILURE_RETRY(pread(fd, f->data + got, f->size - got, (off_t)got));
 		if (n == 0)
 			die("%s: shrank while it was being read", printable(f->name));
 		got += n > 0 ? (uint64_t)n : 0;
@@ -120,23 +120,16 @@ void fileset_preload(struct fileset *set)
 {
 	const uint64_t page = (uint64_t)getpagesize();
 	const uint64_t most = (uint64_t)sysconf(_SC_PHYS_PAGES) / 4 * page;
-	uint64_t size = 0, at = 0;
 	struct file *f;
 
-	for (f = set->file; f < set->file + set->n; f++)
-		size += (f->size + page - 1) / page * page;
-	if (size > most)
+	if (set->bytes > most)
 		die("--preload: the files take %ju MiB, more than a quarter of this host's memory",
-		    (uintmax_t)(size >> 20));
-	set->memory_size = size > 0 ? size : page;
-	set->memory = mmap(NULL, set->memory_size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (set->memory == MAP_FAILED)
-		die_errno("--preload: %ju bytes", (uintmax_t)set->memory_size);
+		    (uintmax_t)(set->bytes >> 20));
 	for (f = set->file; f < set->file + set->n; f++) {
-		read_file(f, set->memory + at);
-		f->data = set->memory + at;
-		at += (f->size + page - 1) / page * page;
+		f->data = aligned_alloc(page, (f->size / page + 1) * page);
+		if (f->data == NULL)
+			die_errno("--preload: %s", printable(f->name));
+		read_file(f);
 	}
 }
 
@@ -152,10 +145,10 @@ void fileset_close(struct fileset *set)
 {
 	size_t i;
 
-	for (i = 0; i < set->n; i++)
+	for (i = 0; i < set->n; i++) {
 		if (set->file[i].fd >= 0)
 			close(set->file[i].fd);
+		free(set->file[i].data);
+	}
 	free(set->file);
-	if (set->memory != NULL)
-		munmap(set->memory, set->memory_size);
 }

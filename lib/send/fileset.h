@@ -18,7 +18,7 @@ struct file {
 	const char *name;
 	int fd; /* -1: the file is opened for each loop, as there are too few descriptors */
 	uint64_t size;
-	const char *data; /* all of it, in memory; NULL: it is read as it is sent */
+	char *data; /* all of it, in memory; NULL: it is read as it is sent */
 };
 
 struct fileset {
@@ -28,8 +28,6 @@ struct fileset {
 	uint64_t bytes;   /* bytes of files in one loop */
 	bool builtin;
 	size_t skipped; /* files that cannot be sent */
-	char *memory;   /* of all files; NULL: they are not preloaded */
-	size_t memory_size;
 };
 
 /*

@@ -248,27 +248,25 @@ int plan_reference(const struct plan *p, int i)
 	return k < i ? k : 0;
 }
 
-static struct estimate ratio_to(const struct plan *p, const struct plan *before, int i,
-				enum plan_figure f)
+static struct estimate ratio_to_before(const struct plan *p, int i, enum plan_figure f)
 {
-	const bool by_session = p->earlier != NULL || before->earlier != NULL;
+	const bool by_session = p->earlier != NULL || p->before->earlier != NULL;
 	const struct sample now = sample_of(p, i, f, by_session),
-			    then = sample_of(before, i, f, by_session);
+			    then = sample_of(p->before, i, f, by_session);
 
 	return widen_ratio(statistics_ratio_unpaired(now.x, now.n, then.x, then.n),
 			   hypot(now.shared, then.shared));
 }
 
-struct estimate plan_ratio(const struct plan *p, const struct plan *before, int i,
-			   enum plan_figure f)
+struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f)
 {
 	const int k = plan_reference(p, i);
 	const bool same = strcmp(p->run[i].instrument, p->run[k].instrument) == 0;
 	const double own = shared_share(p, i, f), other = shared_share(p, k, f);
 	struct estimate e;
 
-	if (before != NULL)
-		return ratio_to(p, before, i, f);
+	if (p->before != NULL)
+		return ratio_to_before(p, i, f);
 	e = statistics_ratio(p->run[i].figure[f], p->run[k].figure[f], p->rounds);
 	if (i == k)
 		return e;

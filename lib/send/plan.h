@@ -8,7 +8,7 @@
  *		for (k = 0; k < plan.n; k++)
  *			plan_add(&plan, plan_turn(&plan, k), &result);
  *	saved_append_or_die(&kept, &plan, "now.tsv");
- *	comparison_print(&(struct comparison){.plan = &plan}, &opt);
+ *	comparison_print(&plan, &report, NULL);
  *	saved_close(&kept);
  *	plan_close(&plan);
  */
@@ -75,6 +75,8 @@ struct plan {
 	int unsafe_runs[UNSAFE_REASONS]; /* those of them that it made unsafe, at either end */
 	char setting[PLAN_SETTINGS][PLAN_TEXT]; /* empty: not known, or none */
 	struct plan *earlier;                   /* the session before, of the same plan, or NULL */
+	struct plan *before;                    /* the last session of --against, or NULL */
+	struct plan *kept; /* the last session that the file of --save had, or NULL */
 };
 
 /* Makes a plan of `rounds` rounds at most, in which no figure is known yet. */
@@ -118,12 +120,11 @@ int plan_reference(const struct plan *p, int i);
  * loads by as many points, so that only the difference of its shares of the loads is left; two
  * instruments share nothing.
  *
- * Unless `before` is NULL, how many times it has the figure that it has in that plan.  What is compared are
+ * Unless p->before is NULL, how many times it has the figure that it has in that plan.  What is compared are
  * rounds, or if either plan has several sessions, sessions: a single one is taken to scatter like those of
  * the other.
  */
-struct estimate plan_ratio(const struct plan *p, const struct plan *before, int i,
-			   enum plan_figure f);
+struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f);
 
 /* How many sessions there are, with the earlier ones. */
 int plan_sessions(const struct plan *p);
@@ -173,25 +174,16 @@ void saved_close(struct saved *s);
  */
 const char *saved_parse(char *text, struct saved *s);
 
-/*
- * What is printed behind the last run: a row for each run with the means and their 95 % intervals, and in
- * words how many times the first it costs.
- */
-struct comparison {
-	const struct plan *plan;
-	const struct plan *before; /* the last session of --against, or NULL */
-	const struct plan *kept;   /* the last session that the file of --save had, or NULL */
-	const struct environment *environment; /* of a report in JSON */
-	const char *error;                     /* the same; NULL: none */
-};
-
 #define COMPARISON_PLACE 96
 
 /* Where lines about run i of the round that is under way belong: `round 1, send 64k`. */
 const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE]);
 
-/* Prints the rounds that are complete, of which there is one at least, as text or JSON. */
-void comparison_print(const struct comparison *c, const struct send_options *opt);
+/*
+ * Prints the rounds that are complete, of which there is one at least: a row for each run with the means and
+ * their 95 % intervals, and in words how many times the first it costs.  In JSON the error, too; NULL: none.
+ */
+void comparison_print(const struct plan *p, const struct send_report *r, const char *error);
 
 /* Dies unless a session of the file that `option` names has the same runs as a plan, in its order. */
 void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,

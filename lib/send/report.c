@@ -279,8 +279,8 @@ static void json_interval(struct json *j, const struct figures *f, int stream, d
 	json_close(j, '}');
 }
 
-void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
-		     double start, bool measured)
+void report_interval(struct send_report *r, const struct stream_result *stream,
+		     const struct figures *sum, double start, bool measured)
 {
 	struct json *j = &r->json;
 	char name[32];
@@ -291,7 +291,7 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 		json_open(j, NULL, '{');
 		json_open(j, "streams", '[');
 		for (i = 0; i < r->opt->streams; i++)
-			json_interval(j, &stream[i], i + 1, start, measured);
+			json_interval(j, &stream[i].interval, i + 1, start, measured);
 		json_close(j, ']');
 		json_interval(j, sum, 0, start, measured);
 		json_close(j, '}');
@@ -299,7 +299,7 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 		intervals_row(&r->intervals, sum, start, measured, "");
 		for (i = 0; r->opt->streams > 1 && !r->opt->quiet && i < r->opt->streams; i++) {
 			snprintf(name, sizeof(name), "stream %d", i + 1);
-			intervals_part(&r->intervals, &stream[i], name);
+			intervals_part(&r->intervals, &stream[i].interval, name);
 		}
 	}
 	report_flush();
@@ -310,11 +310,18 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
  * The beginning and the end of a report.
  */
 
-void report_pacing(struct send_report *r, const struct send_result *res)
+void report_warn(struct send_report *r, const struct send_result *res)
 {
 	const struct send_options *opt = r->opt;
+	const bool is_short = res->sent.seconds < SHORT_SECONDS;
 
-	if (r->run <= 1 && !opt->quiet && opt->sock.congestion == NULL && opt->pace == 0 &&
+	if (opt->quiet)
+		return;
+	if (is_short && !r->has_warned)
+		warnx("the transfer took less than half a second, so that its figures mean "
+		      "little: send more (-n, -t)");
+	r->has_warned |= is_short;
+	if (!is_short && r->run <= 1 && opt->sock.congestion == NULL && opt->pace == 0 &&
 	    strncmp(res->congestion, "bbr", 3) == 0 && strcmp(res->target->interface, "lo") == 0)
 		warnx("the congestion control %s paces the sender, over loopback far below what the "
 		      "host can do: try --congestion reno",
@@ -327,14 +334,16 @@ void report_tcp_alone(struct send_report *r, const char *peer)
 		warnx("--mptcp: %s has only TCP (zcs --mptcp has both)", peer);
 }
 
-void report_json_open(struct json *j, const char *object, const struct send_options *opt,
-		      const struct environment *e, const struct link *link)
+void report_json_open(struct json *j, const char *object, const struct send_report *r,
+		      const struct link *link)
 {
+	const struct send_options *opt = r->opt;
+
 	json_report_open(j);
 	if (opt->title != NULL)
 		json_string(j, "title", opt->title);
 	json_open(j, object, '{');
-	environment_json_start(j, e, link, clock_ns(CLOCK_REALTIME));
+	environment_json_start(j, &r->environment, link, clock_ns(CLOCK_REALTIME));
 	json_open(j, "connecting_to", '{');
 	json_string(j, "host", opt->server);
 	json_number(j, "port", parse_number(OPTION_PORT, opt->port)); /* none of a list */
@@ -384,7 +393,7 @@ static void json_start(struct send_report *r, const struct link *link,
 	const struct send_options *opt = r->opt;
 	struct json *j = &r->json;
 
-	report_json_open(j, "start", opt, &r->environment, link);
+	report_json_open(j, "start", r, link);
 	if (res != NULL)
 		json_connections(j, res, opt->streams);
 	json_open(j, "test_start", '{');

@@ -18,9 +18,9 @@
 #include "lib/send/run.h"
 
 struct stream_result {
-	struct sockaddr_storage local; /* this end of the connection; all 0: not known */
-	struct figures sent, received;
-	bool has_receipt; /* without one nothing is known of `received` */
+	struct sockaddr_storage local;           /* this end of the connection; all 0: not known */
+	struct figures sent, received, interval; /* the last interval */
+	bool has_receipt;                        /* without one nothing is known of `received` */
 };
 
 /* The load and the cost of one CPU. */
@@ -63,7 +63,7 @@ const struct figures *result_host(const struct send_result *res);
 /* The initial value of a report's lock: the main thread may die while it writes an interval. */
 #define REPORT_LOCK PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 
-struct comparison;
+struct plan;
 
 struct send_report {
 	const struct send_options *opt;
@@ -72,8 +72,7 @@ struct send_report {
 	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
 	bool has_warned;           /* a line said that a transfer was short */
 	_Atomic bool has_warned_of_tcp; /* a line said that the server has no Multipath TCP */
-	const struct comparison
-		*comparison;            /* that is under way, for close_report() of zcc; or NULL */
+	const struct plan *plan; /* the comparison under way, for close_report() of zcc; or NULL */
 	struct environment environment; /* of a report in JSON, or with -d */
 	bool repeats; /* the run that was reported last is made again, as its load is unsafe */
 	struct intervals intervals; /* their table, as text */
@@ -88,8 +87,8 @@ struct send_report {
 void report_die(struct send_report *r, const char *why);
 
 /* Begins a report in JSON with an object that has what all have: this host, its interface, the server. */
-void report_json_open(struct json *j, const char *object, const struct send_options *opt,
-		      const struct environment *e, const struct link *link);
+void report_json_open(struct json *j, const char *object, const struct send_report *r,
+		      const struct link *link);
 
 /*
  * Begins the report of a transfer to `target`, whose streams are connected, or if `res` is NULL, of
@@ -102,8 +101,8 @@ void report_start(struct send_report *r, const struct target *target,
  * Reports an interval that began `start` seconds after the transfer: of each stream, and of all.
  * Not `measured`: it is of the warm-up.
  */
-void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
-		     double start, bool measured);
+void report_interval(struct send_report *r, const struct stream_result *stream,
+		     const struct figures *sum, double start, bool measured);
 
 /*
  * Reports what was measured, unless `res` is NULL, of requests, which have been reported; and in JSON the
@@ -111,8 +110,11 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
  */
 void report_end(struct send_report *r, const struct send_result *res, const char *error);
 
-/* Warns, in the first run, of a congestion control that was not asked for and paces what goes over loopback. */
-void report_pacing(struct send_report *r, const struct send_result *res);
+/*
+ * Warns, once, that a transfer was short; or in the first run, of a congestion control that was not asked for and
+ * paces what goes over loopback.
+ */
+void report_warn(struct send_report *r, const struct send_result *res);
 
 /* Warns, once, that a connection to `peer` with --mptcp is of TCP alone.  Any thread may call it. */
 void report_tcp_alone(struct send_report *r, const char *peer);

@@ -30,7 +30,7 @@ struct requester {
 	struct request_run *rr;
 	struct requests counts;
 	int kept;                    /* the connection that is used again; -1: none is open */
-	_Atomic uint64_t done;       /* requests of this size that succeeded */
+	_Atomic uint64_t done;       /* requests that succeeded */
 	_Atomic uint64_t longest_ns; /* of the interval under way */
 	uint64_t reported;           /* of `done` those that intervals have had */
 	char buf[REQUEST_SIZE];
@@ -270,12 +270,8 @@ static const struct requests *request_size(struct request_run *rr, uint32_t size
 	int i;
 
 	rr->begun = 0;
-	for (i = 0; i < r->opt->streams; i++) {
+	for (i = 0; i < r->opt->streams; i++)
 		rr->requester[i].counts = (struct requests){.size = size, .kept = r->opt->keep};
-		rr->requester[i].done = rr->requester[i].reported = 0;
-		rr->requester[i].longest_ns = 0;
-		rr->requester[i].kept = -1;
-	}
 	request_all(rr);
 	if (rr->failures < HOPELESS)
 		run_baseline_after(r);
@@ -323,8 +319,10 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	int i;
 
 	rr.requester = alloc_or_die((size_t)opt->streams, sizeof(*rr.requester), "requests");
-	for (i = 0; i < opt->streams; i++)
+	for (i = 0; i < opt->streams; i++) {
 		rr.requester[i].rr = &rr;
+		rr.requester[i].kept = -1;
+	}
 	run->interface = target->interface;
 	report_start(report, target, NULL);
 	for (i = 0; i < opt->requests.n && run->stop <= 0 && rr.failures < HOPELESS && !rr.closes;

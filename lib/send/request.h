@@ -86,7 +86,10 @@ struct requests {
 	int error[FAILURES];               /* the last of each kind */
 	struct latency latency[LATENCIES]; /* of the requests that succeeded */
 	struct latency wait[STALL_PLACES]; /* their longest waits at each place */
-	/* The first waits that may be stalls, by time, and room for one more. */
+	/*
+	 * The first waits that may be stalls, by time, and room for one more.  requests_settle() leaves those
+	 * that were stalls, STALLS_FIRST at most.
+	 */
 	struct slow_wait slow[SLOW_MAX + 1];
 	int n_slow;
 
@@ -94,10 +97,8 @@ struct requests {
 	uint64_t open, open_longest_ns; /* since the oldest of them began */
 	struct wait open_wait;          /* of a thread, of which one is open at most */
 
-	/* What requests_settle() finds: the waits that were stalls, and their first ones by time. */
+	/* What requests_settle() finds: the waits that were stalls. */
 	struct latency stalled[STALL_PLACES];
-	struct slow_wait first[STALLS_FIRST];
-	int n_first;
 	uint64_t open_stalled;
 
 	/* What else was noticed meanwhile, of all threads alone. */

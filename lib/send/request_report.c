@@ -197,14 +197,15 @@ static struct latency latency_from(const struct latency *h, double ns)
 
 void requests_settle(struct requests *sum)
 {
-	const struct slow_wait *s;
+	const struct slow_wait *s, *end = sum->slow + sum->n_slow;
 	int i;
 
 	for (i = 0; i < STALL_PLACES; i++)
 		sum->stalled[i] = latency_from(&sum->wait[i], stall_from(sum, (enum stall_place)i));
-	for (s = sum->slow; s < sum->slow + sum->n_slow && sum->n_first < STALLS_FIRST; s++)
+	sum->n_slow = 0;
+	for (s = sum->slow; s < end && sum->n_slow < STALLS_FIRST; s++)
 		if ((double)s->ns >= stall_from(sum, s->place))
-			sum->first[sum->n_first++] = *s;
+			sum->slow[sum->n_slow++] = *s;
 }
 
 void requests_settle_open(struct requests *sum, const struct requests *q)
@@ -304,7 +305,7 @@ static void first_text(const struct requests *q)
 	const struct slow_wait *s;
 	char text[TIME_STRLEN];
 
-	for (s = q->first; s < q->first + q->n_first; s++)
+	for (s = q->slow; s < q->slow + q->n_slow; s++)
 		report("    at %.3f s (%s): %s ms %s\n", seconds_between(q->start_ns, s->at_ns),
 		       time_text(s->at_ns, false, text),
 		       ms_text((double)s->ns / 1e9, (char[16]){0}), place_name[s->place]);
@@ -461,7 +462,7 @@ static void stalls_json(struct json *j, const struct requests *q)
 	}
 	pauses_json(j, &q->pauses);
 	json_open(j, "first", '[');
-	for (s = q->first; s < q->first + q->n_first; s++) {
+	for (s = q->slow; s < q->slow + q->n_slow; s++) {
 		json_open(j, NULL, '{');
 		json_number(j, "start", seconds_between(q->start_ns, s->at_ns));
 		json_number(j, "seconds", (double)s->ns / 1e9);

@@ -35,20 +35,15 @@ static ssize_t get_data(const struct sender *s, int fd, off_t off, uint64_t len,
 	return s->data != NULL ? (ssize_t)size : pread(fd, buf, size, off);
 }
 
-static ssize_t step_send(struct sender *s, int fd, off_t off, uint64_t len)
+static ssize_t step_copy(struct sender *s, int fd, off_t off, uint64_t len)
 {
 	const char *data;
 	const ssize_t n = get_data(s, fd, off, len, s->buf, &data);
 
-	return n > 0 ? send(s->sock, data, (size_t)n, 0) : n;
-}
-
-static ssize_t step_write(struct sender *s, int fd, off_t off, uint64_t len)
-{
-	const char *data;
-	const ssize_t n = get_data(s, fd, off, len, s->buf, &data);
-
-	return n > 0 ? write(s->sock, data, (size_t)n) : n;
+	if (n <= 0)
+		return n;
+	return s->method->writes ? write(s->sock, data, (size_t)n)
+				 : send(s->sock, data, (size_t)n, 0);
 }
 
 void sender_unmap(struct sender *s)
@@ -225,8 +220,12 @@ static void zerocopy_open(struct sender *s)
 
 const struct send_method send_methods[] = {
 	{.name = "sendfile", .chunk = SENDFILE_SIZE, .step = step_sendfile},
-	{.name = "send", .chunk = COPY_SIZE, .has_buffer = true, .step = step_send},
-	{.name = "write", .chunk = COPY_SIZE, .has_buffer = true, .step = step_write},
+	{.name = "send", .chunk = COPY_SIZE, .has_buffer = true, .step = step_copy},
+	{.name = "write",
+	 .chunk = COPY_SIZE,
+	 .has_buffer = true,
+	 .writes = true,
+	 .step = step_copy},
 	{.name = "mmap", .step = step_mmap, .close = sender_unmap},
 	{.name = "splice",
 	 .chunk = SENDFILE_SIZE,

@@ -25,6 +25,7 @@ struct send_method {
 	size_t chunk;     /* default bytes of a call; 0: the sender's memory */
 	size_t most;      /* the most bytes of a call; 0: any number */
 	bool has_buffer;  /* it sends from memory: a buffer of a call's size, or the file there */
+	bool writes;      /* it sends by write(2), not by send(2) */
 	bool is_zerocopy; /* the kernel sends from several such buffers */
 	void (*open)(struct sender *s); /* gets what else the method needs, or dies */
 	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);

@@ -134,14 +134,14 @@ static void samples_figures(const struct samples *s, struct figures *f)
 	f->tcp.rcv_ooo = NAN; /* it is of what this end received */
 }
 
-void stream_interval(struct stream *st, struct figures *f)
+void stream_interval(struct stream *st)
 {
 	const struct stream_mark last = st->last;
 
 	st->last = stream_mark(st);
 	if (st->last.bytes < last.bytes) /* more headers wait in the socket than did */
 		st->last.bytes = last.bytes;
-	stream_figures_between(&last, &st->last, &st->last.tcp, f);
+	stream_figures_between(&last, &st->last, &st->last.tcp, &st->result->interval);
 }
 
 /* Counts of the connection are those since the warm-up; the connection may have ended before it. */

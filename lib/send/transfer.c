@@ -42,16 +42,16 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 		return NEVER; /* what is waited for now is in no figure */
 	figures_init(&sum);
 	for (i = 0; i < t->opt->streams; i++) {
-		stream_interval(&t->stream[i], &t->interval[i]);
-		figures_add(&sum, &t->interval[i]);
+		stream_interval(&t->stream[i]);
+		figures_add(&sum, &t->result.stream[i].interval);
 	}
-	sum.seconds = t->interval[0].seconds;
+	sum.seconds = t->result.stream[0].interval.seconds;
 	gauge_sample(&r->gauge, &t->last, NULL);
 	gauge_between(&r->gauge, &last, &t->last, -1, &sum.host);
 	if (t->measuring)
 		t->unsafe |= sum.host.unsafe;
 	gauge_say_interval(&r->gauge, &sum.host);
-	report_interval(t->report, t->interval, &sum, start, t->measuring);
+	report_interval(t->report, t->result.stream, &sum, start, t->measuring);
 	return interval_after(t->run->due_ns, now, t->opt->interval);
 }
 
@@ -230,7 +230,6 @@ bool transfer_open(struct transfer *t, size_t chunk)
 	int i, sock;
 
 	t->stream = alloc_or_die(n, sizeof(*t->stream), "streams");
-	t->interval = alloc_or_die(n, sizeof(*t->interval), "streams");
 	res->stream = alloc_or_die(n, sizeof(*res->stream), "streams");
 	for (i = 0; i < opt->streams; i++) {
 		st = &t->stream[i];
@@ -276,7 +275,6 @@ void transfer_close(struct transfer *t)
 	for (i = 0; i < t->opt->streams; i++)
 		sender_close(&t->stream[i].sender);
 	free(t->stream);
-	free(t->interval);
 	free(t->result.stream);
 	free(t->result.cpu);
 }

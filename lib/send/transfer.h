@@ -78,8 +78,8 @@ void stream_sample(struct stream *st);
 /* Begins what is measured with a mark, and forgets all samples before. */
 void stream_begin(struct stream *st, struct stream_mark mark);
 
-/* Ends an interval of the stream now, and stores its figures. */
-void stream_interval(struct stream *st, struct figures *f);
+/* Ends an interval of the stream now, and stores its figures into its result. */
+void stream_interval(struct stream *st);
 
 /*
  * To be called once in each --timeout.  Dies if since the last call the server has neither taken
@@ -104,10 +104,9 @@ struct transfer {
 	struct send_report *report; /* prints the intervals and the progress */
 	struct target target;
 	struct stream *stream;
-	struct figures *interval; /* the last interval of each stream */
-	struct load_sample last;  /* the load at the end of the last interval */
-	bool measuring;           /* the warm-up is over */
-	unsigned unsafe;          /* what made the load of an interval unsafe since then */
+	struct load_sample last; /* the load at the end of the last interval */
+	bool measuring;          /* the warm-up is over */
+	unsigned unsafe;         /* what made the load of an interval unsafe since then */
 	struct send_result result;
 };
 

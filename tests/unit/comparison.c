@@ -6,8 +6,7 @@
 static struct send_options opt = {
 	.server = "server", .port = "2222", .compare = {.against = "file"}};
 static struct plan plan;
-static struct environment environment;
-static struct comparison c = {.plan = &plan, .environment = &environment};
+static const struct send_report rep = {.opt = &opt};
 
 static void set(int run, enum plan_figure k, double first, double second)
 {
@@ -23,7 +22,6 @@ static void plan_init(void)
 	plan_close(&plan);
 	plan_open(&plan, 2, 2);
 	plan.rounds = 2;
-	c.before = NULL;
 	for (i = 0; i < 2; i++) {
 		strcpy(plan.run[i].method, i == 0 ? "sendfile" : "uring-zc");
 		plan.run[i].chunk = 65536;
@@ -41,7 +39,7 @@ static void plan_init(void)
 static const char *text(void)
 {
 	capture(STDOUT_FILENO);
-	comparison_print(&c, &opt);
+	comparison_print(&plan, &rep, NULL);
 	return captured();
 }
 
@@ -176,10 +174,10 @@ static void test_sessions(void)
 	plan_set(&session[0], PLAN_SERVER, "far");
 	plan_set(&session[1], PLAN_DATE, "2026-11-23T05:49:20Z");
 	plan_set(&session[1], PLAN_TITLE, "old cable");
-	c.before = &session[0];
+	plan.before = &session[0];
 	expect(text(), "one session each: a line says what that leaves open, and one what differs");
 	session[1].earlier = &session[0];
-	c.before = &session[1];
+	plan.before = &session[1];
 	expect(text(), "each of two sessions has a line, and so has what differs from any of them");
 	plan.n = 2;
 }

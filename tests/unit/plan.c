@@ -91,7 +91,7 @@ static void test_rounds(void)
 	   "half of two CPUs for a second are 1000 us for each of 1000 KiB, and the cost has "
 	   "the same share of error");
 	/* 0.8 % of one cost and 1.6 % of the other, which err to the same side. */
-	ok(is_ratio(plan_ratio(&p, NULL, 1, PLAN_COST), 0.25, 0.008),
+	ok(is_ratio(plan_ratio(&p, 1, PLAN_COST), 0.25, 0.008),
 	   "half the load for twice the bytes is a quarter of the cost, and in a ratio the "
 	   "difference of what both runs share is left");
 	ok(isnan(plan_mean(&p, 0, PLAN_REMOTE_LOAD).value),
@@ -148,9 +148,9 @@ static void test_receiver(void)
 		plan_add(&p, i % 2, i % 2 == 0 ? &more : &less);
 	ok(is_estimate(plan_mean(&p, 0, PLAN_REMOTE_LOAD), 1, 0.02),
 	   "all of a receiver's uncertainty is in the interval");
-	ok(is_ratio(plan_ratio(&p, NULL, 1, PLAN_REMOTE_COST), 0.5, 0.02),
+	ok(is_ratio(plan_ratio(&p, 1, PLAN_REMOTE_COST), 0.5, 0.02),
 	   "the receiver's ratio has the difference of 2 %% and 4 %%");
-	ok(is_estimate(plan_ratio(&p, NULL, 1, PLAN_RATE), 1, 0),
+	ok(is_estimate(plan_ratio(&p, 1, PLAN_RATE), 1, 0),
 	   "a throughput has no error but its scatter");
 	ok(plan_is_precise(&p, 0.041) && !plan_is_precise(&p, 0.039),
 	   "the least precise cost decides, 4 %% here");
@@ -181,13 +181,13 @@ static void test_neighbours(void)
 	fill_two(&res, "", "");
 	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, half / sqrt(2)),
 	   "each of two runs follows itself from every second round to the next");
-	ok(near(plan_ratio(&p, NULL, 1, PLAN_COST).high, exp(half / 0.5)),
+	ok(near(plan_ratio(&p, 1, PLAN_COST).high, exp(half / 0.5)),
 	   "the ratio of two runs has the error of both, as each follows itself in turn");
 	res.sent.host.shared = 0.004;
 	fill_two(&res, LOAD_BY_IDLE, LOAD_BY_SOAKING);
 	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, 0.004),
 	   "instruments in turn share no baseline");
-	ok(is_ratio(plan_ratio(&p, NULL, 1, PLAN_COST), 1, hypot(0.008, 0.008)),
+	ok(is_ratio(plan_ratio(&p, 1, PLAN_COST), 1, hypot(0.008, 0.008)),
 	   "the errors of two instruments are independent");
 }
 
@@ -204,7 +204,8 @@ static void test_sessions(void)
 
 	for (k = 0; k < 4; k++)
 		fill(&s[k], 3, load[k]);
-	ok(is_ratio(plan_ratio(&s[2], &s[3], 0, PLAN_COST), 2, hypot(0.008, 0.016)),
+	s[2].before = &s[3];
+	ok(is_ratio(plan_ratio(&s[2], 0, PLAN_COST), 2, hypot(0.008, 0.016)),
 	   "against another plan, what the rounds of each share is in the interval");
 	s[2].earlier = &s[0];
 	ok(plan_sessions(&s[2]) == 2 && plan_sessions(&s[1]) == 1, "sessions are counted");
@@ -213,8 +214,8 @@ static void test_sessions(void)
 	e = plan_mean(&s[2], 0, PLAN_LOAD);
 	ok(near(e.value, 0.35) && statistics_half(&e) > student_t(1) * 0.15,
 	   "the interval of a mean of sessions is by these, however little their rounds vary");
-	ok(is_ratio(plan_ratio(&s[1], &s[2], 0, PLAN_COST), 0.3 / sqrt(0.2 * 0.5),
-		    hypot(scatter, shared)),
+	s[1].before = &s[2];
+	ok(is_ratio(plan_ratio(&s[1], 0, PLAN_COST), 0.3 / sqrt(0.2 * 0.5), hypot(scatter, shared)),
 	   "a ratio to two sessions is by the sessions, and one session is taken to vary as they do");
 	s[0].run[0].unsafe[0] = UNSAFE_STEAL;
 	s[2].run[0].unsafe[1] = UNSAFE_WEIGHT;

@@ -42,8 +42,10 @@ static const struct requests *requests_of(struct request_run *rr, int n, int are
 	slow = are_slow;
 	run_open(&run, &opt);
 	*rr = (struct request_run){.run = &run, .report = &report, .requester = requester};
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
 		requester[i].rr = rr;
+		requester[i].kept = -1;
+	}
 	return request_size(rr, 1);
 }
 

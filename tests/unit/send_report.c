@@ -189,9 +189,9 @@ static void test_options(void)
 
 static void interval(bool measured)
 {
-	const struct figures f[2] = {stream[0].sent, stream[1].sent};
-
-	report_interval(&rep, f, &res.sent, 3, measured);
+	stream[0].interval = stream[0].sent;
+	stream[1].interval = stream[1].sent;
+	report_interval(&rep, stream, &res.sent, 3, measured);
 }
 
 /* What JSON has behind the environment of this machine. */
@@ -279,14 +279,14 @@ static void test_notes(void)
 	capture(STDERR_FILENO);
 	while ((path = next_of(&paths)) != NULL) {
 		sscanf(path, "%15s %15s", res.congestion, target.interface);
-		report_pacing(&rep, &res);
+		report_warn(&rep, &res);
 	}
 	strcpy(res.congestion, "bbr");
 	opt.sock.congestion = "bbr";
-	report_pacing(&rep, &res);
+	report_warn(&rep, &res);
 	opt.sock.congestion = NULL;
 	rep.run = 2;
-	report_pacing(&rep, &res);
+	report_warn(&rep, &res);
 	report_tcp_alone(&rep, "server");
 	report_tcp_alone(&rep, "server");
 	opt.debug = opt.quiet = true;

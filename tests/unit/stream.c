@@ -40,16 +40,18 @@ static void test_figures(void)
 /* Without a socket TCP's figures are not known, and what is sent counts as acknowledged. */
 static void test_interval(void)
 {
-	static struct stream st = {.sender = {.sock = -1, .bytes = 1000, .calls = 3}, .files = 2};
-	struct figures f;
+	static struct stream_result res;
+	static struct stream st = {
+		.sender = {.sock = -1, .bytes = 1000, .calls = 3}, .files = 2, .result = &res};
+	const struct figures *f = &res.interval;
 
 	st.last = stream_mark(&st);
 	st.sender.bytes = 5000;
 	st.sender.calls = 10;
 	st.files = 7;
-	stream_interval(&st, &f);
-	ok(f.bytes == 4000 && f.calls == 7 && f.files == 5 && f.seconds > 0 && isnan(f.tcp.rtt) &&
-		   isnan(f.tcp.retransmits),
+	stream_interval(&st);
+	ok(f->bytes == 4000 && f->calls == 7 && f->files == 5 && f->seconds > 0 &&
+		   isnan(f->tcp.rtt) && isnan(f->tcp.retransmits),
 	   "an interval of a stream has what was done since the last");
 }
 
