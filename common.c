@@ -110,11 +110,9 @@ void init_program(const _Atomic int *stop)
 	int fd;
 
 	/* The kernel would give a closed 0, 1 or 2 to the first socket; writing to it must fail. */
-	do
-		fd = open_retry("/dev/null", O_RDONLY);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
+	while ((fd = open_retry("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO)
+		;
+	close(fd);
 	stop_signal = stop;
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	signal(SIGPIPE, SIG_IGN);

@@ -105,11 +105,10 @@ static int run(struct context *x)
 	 * stderr that one of them has locked and cannot write.  The soakers end by themselves.
 	 */
 	if (x->group.n == 0 || ftrylockfile(stderr) == 0)
-		log_end(&x->places);
+		note_omitted(x->places.log.omitted);
 	if (x->group.n > 0)
 		_exit(status);
 	meter_stop(&x->meter);
-	close(x->group.wake);
 	return status;
 }
 

@@ -144,8 +144,8 @@ const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_
 	return buf;
 }
 
-/* Returns the index of the interface of the route to an address, 0 if there is none. */
-static unsigned route_interface(int family, const void *addr, unsigned char len)
+/* Returns the index of the interface of the route to an address of 4 or 16 bytes, 0 if there is none. */
+static unsigned route_interface(const void *addr, unsigned char len)
 {
 	struct {
 		struct nlmsghdr nh;
@@ -153,7 +153,7 @@ static unsigned route_interface(int family, const void *addr, unsigned char len)
 		struct rtattr a;
 		unsigned char rest[4096];
 	} m = {.nh = {.nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST},
-	       .rt = {.rtm_family = (unsigned char)family, .rtm_dst_len = 8 * len},
+	       .rt = {.rtm_family = len == 4 ? AF_INET : AF_INET6, .rtm_dst_len = 8 * len},
 	       .a = {.rta_type = RTA_DST, .rta_len = RTA_LENGTH(len)}};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), left;
 	const struct rtattr *a = &m.a;
@@ -179,16 +179,16 @@ void addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
+	const bool v6 = peer->sa_family == AF_INET6;
 	unsigned index;
 
-	if (peer->sa_family != AF_INET6)
-		index = route_interface(AF_INET, &in->sin_addr, 4);
-	else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		index = route_interface(AF_INET, &in6->sin6_addr.s6_addr[12], 4);
+	if (v6 && !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		index = route_interface(&in6->sin6_addr, 16);
 	else
-		index = route_interface(AF_INET6, &in6->sin6_addr, 16);
+		index = route_interface(v6 ? &in6->sin6_addr.s6_addr[12] : (void *)&in->sin_addr,
+					4);
 	/* A link-local address names its interface, but to one of this host packets go via lo. */
-	if (peer->sa_family == AF_INET6 && in6->sin6_scope_id != 0 && index != if_nametoindex("lo"))
+	if (v6 && in6->sin6_scope_id != 0 && index != if_nametoindex("lo"))
 		index = in6->sin6_scope_id;
 	if (index == 0 || if_indextoname(index, name) == NULL)
 		name[0] = '\0';

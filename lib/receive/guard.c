@@ -83,7 +83,7 @@ void note(const char *fmt, ...)
 	funlockfile(stderr);
 }
 
-static void note_omitted(int n)
+void note_omitted(int n)
 {
 	if (n > 0)
 		note("%d line%s about clients %s omitted", n, plural((uint64_t)n),
@@ -122,11 +122,6 @@ bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
 	va_end(ap);
 	note("%s: %s", addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer), name), text);
 	return true;
-}
-
-void log_end(struct places *s)
-{
-	note_omitted(s->log.omitted);
 }
 
 /*

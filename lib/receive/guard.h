@@ -102,8 +102,8 @@ bool log_allows(struct places *s);
 bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Prints how many lines were omitted since the last. */
-void log_end(struct places *s);
+/* Prints that n lines about clients were omitted, unless n is 0. */
+void note_omitted(int n);
 
 /*
  * Accepts a client and gives it a place.  Returns `size` zeroed bytes, which the caller frees and

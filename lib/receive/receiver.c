@@ -92,12 +92,9 @@ static void splice_close(struct receiver *r)
 {
 	const struct splice *s = r->state;
 
-	if (s->sink >= 0)
-		close(s->sink);
-	if (s->pipe[0] >= 0) {
-		close(s->pipe[0]);
-		close(s->pipe[1]);
-	}
+	close(s->sink); /* -1 is ignored, as below */
+	close(s->pipe[0]);
+	close(s->pipe[1]);
 }
 
 /*

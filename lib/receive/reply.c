@@ -42,23 +42,6 @@ static void request_close(struct reply_worker *w, struct request *q)
 	free(q);
 }
 
-/* Closes a connection that failed with the errno e, or that the client has closed (e is 0). */
-static void request_fail(struct reply_worker *w, struct request *q, int e)
-{
-	struct reply_total *total = &w->all->total;
-	struct context *x = w->all->context;
-
-	if (q->place.silent) {
-		total->silent++;
-		log_client(&x->places, &q->place, SILENT, x->opt->idle_timeout);
-	} else {
-		total->broken++;
-		log_client(&x->places, &q->place, "%s",
-			   e != 0 ? strerror(e) : "closed before sending a request");
-	}
-	request_close(w, q);
-}
-
 /* Has the worker woken by these events.  A request that comes with its client needs none. */
 static void request_watch(struct reply_worker *w, struct request *q, uint32_t events)
 {
@@ -73,13 +56,28 @@ static void request_watch(struct reply_worker *w, struct request *q, uint32_t ev
 	free(q);
 }
 
-/* A call that moved nothing, and returned n, is repeated after these events, unless the connection failed. */
+/*
+ * After a call that moved nothing and returned n, waits for these events to repeat it.  Closes a connection
+ * that failed, or that the client has closed (n is 0).
+ */
 static void request_wait(struct reply_worker *w, struct request *q, ssize_t n, uint32_t events)
 {
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	struct reply_total *total = &w->all->total;
+	struct context *x = w->all->context;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		request_watch(w, q, events);
-	else
-		request_fail(w, q, n < 0 ? errno : 0);
+		return;
+	}
+	if (q->place.silent) {
+		total->silent++;
+		log_client(&x->places, &q->place, SILENT, x->opt->idle_timeout);
+	} else {
+		total->broken++;
+		log_client(&x->places, &q->place, "%s",
+			   n < 0 ? strerror(errno) : "closed before sending a request");
+	}
+	request_close(w, q);
 }
 
 static void reply_send(struct reply_worker *w, struct request *q)

@@ -1,7 +1,5 @@
 #include "lib/receive/report.h"
 
-#include "lib/report/units.h"
-
 #define LISTED_MAX    10000 /* clients of one group in end.streams, which are kept in memory */
 #define SUMMARY_WIDTH 100   /* columns of its lines */
 
@@ -37,7 +35,7 @@ static void print_summary(struct report *r, const char *name, const struct figur
 			  const struct stalls *stalls, bool is_client)
 {
 	const bool is_default = r->opt->method == receive_methods;
-	char indented[ADDR_STRLEN + 4], text[RATE_STRLEN], bytes[64];
+	char indented[ADDR_STRLEN + 4], text[LOAD_STRLEN], bytes[64];
 	struct wrap w = {.width = SUMMARY_WIDTH, .indent = indented};
 
 	snprintf(indented, sizeof(indented), "  %s: ", name);
@@ -76,26 +74,34 @@ static void print_summary(struct report *r, const char *name, const struct figur
  * A group of clients.
  */
 
-/* Begins the object of a group, unless it is begun. */
-static struct json *group_object(struct report *r)
+/* Prints the object `start` of a group, or of replies, which have no method. */
+static void json_start(struct report *r, const char *protocol, const char *method)
 {
 	struct json *j = &r->json;
 
-	if (j->depth > 0)
-		return j;
-	json_report_open(j);
 	json_open(j, "start", '{');
 	environment_json_start(j, &r->environment, &r->via, r->began_ns);
-	json_open(j, "accepted_connection", '{');
-	json_address(j, "host", "port", &r->first);
-	json_close(j, '}');
+	if (method != NULL) {
+		json_open(j, "accepted_connection", '{');
+		json_address(j, "host", "port", &r->first);
+		json_close(j, '}');
+	}
 	json_open(j, "test_start", '{');
-	json_string(j, "protocol", r->opt->raw ? "raw TCP" : "TCP");
-	json_string(j, "method", r->opt->method->name);
+	json_string(j, "protocol", protocol);
+	json_string(j, "method", method);
 	json_close(j, '}');
 	json_close(j, '}');
-	json_open(j, "intervals", '[');
-	return j;
+}
+
+/* Begins the object of a group, unless it is begun. */
+static struct json *group_object(struct report *r)
+{
+	if (r->json.depth == 0) {
+		json_report_open(&r->json);
+		json_start(r, r->opt->raw ? "raw TCP" : "TCP", r->opt->method->name);
+		json_open(&r->json, "intervals", '[');
+	}
+	return &r->json;
 }
 
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
@@ -214,38 +220,24 @@ void report_group(struct report *r, const struct figures *f, const struct stalls
  * Replies.
  */
 
-/* What the clients' stalls may come from; nothing if there is nothing. */
-static void netstat_text(const struct netstat *n)
-{
-	if (!isnan(n->syn_retransmits) && n->retransmits + n->overflows > 0)
-		printf("this host retransmitted %.0f segment%s, of which SYNs: %.0f; "
-		       "accept queue full: %.0f\n",
-		       n->retransmits, plural((uint64_t)n->retransmits), n->syn_retransmits,
-		       n->overflows);
-}
-
 void report_replies(struct report *r, const struct figures *f, double start,
 		    const struct reply_total *total)
 {
-	const double per_s = per_second((double)f->calls, f->seconds);
+	const struct netstat *n = total != NULL ? &total->tcp : NULL;
 	struct json *j = &r->json;
+
 	if (r->opt->json) {
 		json_report_open(j);
-		if (!r->has_start) {
-			json_open(j, "start", '{');
-			environment_json_start(j, &r->environment, NULL, clock_ns(CLOCK_REALTIME));
-			json_open(j, "test_start", '{');
-			json_string(j, "protocol", "requests over TCP");
-			json_close(j, '}');
-			json_close(j, '}');
+		if (r->began_ns == 0) {
+			r->began_ns = clock_ns(CLOCK_REALTIME);
+			json_start(r, "requests over TCP", NULL);
 		}
-		r->has_start = true;
 		json_rows(j, f, IN_REQUESTS);
 		json_count(j, "replies", f->calls);
-		json_number(j, "replies_per_second", per_s);
+		json_number(j, "replies_per_second", per_second((double)f->calls, f->seconds));
 		json_host(j, "host", f);
 		if (total != NULL) {
-			json_netstat(j, &total->tcp);
+			json_netstat(j, n);
 			json_count(j, "refused", total->refused);
 			json_count(j, "silent", total->silent);
 			json_count(j, "too_large", total->too_large);
@@ -259,7 +251,12 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		       " silent, %" PRIu64 " too large, %" PRIu64 " broken\n",
 		       f->calls, f->calls == 1 ? "reply" : "replies", f->bytes, plural(f->bytes),
 		       total->refused, total->silent, total->too_large, total->broken);
-		netstat_text(&total->tcp);
+		/* What the clients' stalls may come from. */
+		if (!isnan(n->syn_retransmits) && n->retransmits + n->overflows > 0)
+			printf("this host retransmitted %.0f segment%s, of which SYNs: %.0f; "
+			       "accept queue full: %.0f\n",
+			       n->retransmits, plural((uint64_t)n->retransmits), n->syn_retransmits,
+			       n->overflows);
 	}
 	flush(r);
 }

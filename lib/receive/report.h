@@ -38,11 +38,10 @@ struct report {
 	/* Of JSON. */
 	struct environment environment;
 	struct json json; /* the object that is begun, if one is */
-	bool has_start;   /* an object of replies has said what program and host this is */
 	/* The group, of which an object begins with what is first printed of it. */
 	struct sockaddr_storage first; /* its first client */
 	struct link via;               /* the interface of that client */
-	uint64_t began_ns;             /* of CLOCK_REALTIME */
+	uint64_t began_ns; /* of CLOCK_REALTIME; of replies, their first object; 0: none */
 	struct stream_record *streams; /* of end.streams */
 	uint64_t listed, left_out;     /* clients in and not in end.streams */
 	char cut[256];                 /* which client was the first to be cut, and why */

@@ -13,14 +13,9 @@ double per_second(double n, double seconds)
 	return seconds > 0 ? n / seconds : 0;
 }
 
-double kbytes_per_sec(uint64_t bytes, double seconds)
+double kib_per_second(const struct figures *f)
 {
-	return per_second((double)bytes / 1024, seconds);
-}
-
-static double kib_per_second(const struct figures *f)
-{
-	return kbytes_per_sec(f->bytes, f->seconds);
+	return per_second((double)f->bytes / 1024, f->seconds);
 }
 
 static double bits_per_second(const struct figures *f)

@@ -153,9 +153,9 @@ void figures_program(struct figures *f);
 /* Adds the figures of a stream or client to a sum, as the rows have it.  The sum of one has all of it. */
 void figures_add(struct figures *sum, const struct figures *f);
 
-/* How many of something per second; 0 when no time passed. */
+/* How many of something, or KiB of the bytes, per second; 0 if no time passed. */
 double per_second(double n, double seconds);
-double kbytes_per_sec(uint64_t bytes, double seconds);
+double kib_per_second(const struct figures *f);
 
 /* The share of the bytes that the receiver's kernel mapped instead of copying them. */
 double figures_mapped(const struct figures *f);

@@ -15,11 +15,6 @@ double percent(double share)
 	return share < 0 && share > -0.0005 ? 0 : 100 * share;
 }
 
-const char *unsafe_mark(unsigned unsafe)
-{
-	return unsafe != 0 ? "?" : "";
-}
-
 const char *grouped(double value, char buf[FIGURE_STRLEN])
 {
 	char digits[FIGURE_STRLEN];
@@ -48,7 +43,7 @@ static const char *with_interval(double value, double half, int places, const ch
 	if (isnan(value))
 		return strcpy(buf, "-");
 	snprintf(buf, FIGURE_STRLEN, fabs(value) < 1e9 ? "%.*f%s%s" : "%.*e%s%s", places, value,
-		 unit, unsafe_mark(unsafe));
+		 unit, unsafe != 0 ? "?" : "");
 	if (isfinite(half))
 		string_append(buf, FIGURE_STRLEN, half < 1e9 ? " +-%.*f%s" : " +-%.*e%s", places,
 			      half, unit);
@@ -104,21 +99,10 @@ const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_S
 	return buf;
 }
 
-const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN])
+const char *throughput_text(const struct figures *f, char buf[THROUGHPUT_STRLEN])
 {
-	snprintf(buf, RATE_STRLEN, "%.0f kbytes/sec (%.3f Gbit/s)",
-		 kbytes_per_sec(f->bytes, f->seconds),
+	snprintf(buf, THROUGHPUT_STRLEN, "%.0f kbytes/sec (%.3f Gbit/s)", kib_per_second(f),
 		 8e-9 * per_second((double)f->bytes, f->seconds));
-	return buf;
-}
-
-const char *rate_text(const struct figures *f, char buf[RATE_STRLEN])
-{
-	char load[LOAD_STRLEN];
-
-	throughput_text(f, buf);
-	if (load_format(f, true, load)[0] != '\0')
-		string_append(buf, RATE_STRLEN, ", %s", load);
 	return buf;
 }
 
@@ -137,10 +121,7 @@ const char *time_text(uint64_t ns, bool utc, char buf[TIME_STRLEN])
 	struct tm tm;
 	size_t n;
 
-	if (utc)
-		gmtime_r(&seconds, &tm);
-	else
-		localtime_r(&seconds, &tm);
+	(utc ? gmtime_r : localtime_r)(&seconds, &tm);
 	n = strftime(buf, TIME_STRLEN, utc ? "%Y-%m-%dT%H:%M:%S" : "%H:%M:%S", &tm);
 	snprintf(buf + n, TIME_STRLEN - n, ".%03u%s", (unsigned)(real / 1000000 % 1000),
 		 utc ? "Z" : "");
@@ -242,8 +223,7 @@ bool rows_print(const char *heading, enum figure_group group, const struct figur
 
 static void print_heading(const struct intervals *s)
 {
-	printf("%s%15s %13s %16s", s->timestamps ? "             " : "", "interval, s", "KiB/s",
-	       "rate");
+	printf("%*s %13s %16s", s->timestamps ? 28 : 15, "interval, s", "KiB/s", "rate");
 	if (s->tcp)
 		printf(" %12s %10s %9s", "retransmits", "cwnd, KiB", "RTT, ms");
 	if (s->requests)
@@ -258,7 +238,7 @@ static void print_figures(const struct intervals *s, const struct figures *f)
 	const struct load *l = &f->host;
 	char t[2][FIGURE_STRLEN];
 
-	printf(" %13s %16s", grouped(kbytes_per_sec(f->bytes, f->seconds), t[0]),
+	printf(" %13s %16s", grouped(kib_per_second(f), t[0]),
 	       bit_rate_text(8 * per_second((double)f->bytes, f->seconds), t[1]));
 	if (s->tcp) {
 		printf(" %12s", grouped(f->tcp.retransmits, t[0]));
@@ -275,8 +255,7 @@ static void print_figures(const struct intervals *s, const struct figures *f)
 void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
 		   const char *note)
 {
-	const double rate = kbytes_per_sec(f->bytes, f->seconds);
-	const double tenths = s->period * 10;
+	const double rate = kib_per_second(f), tenths = s->period * 10;
 	const int places = fabs(tenths - round(tenths)) < 1e-6 ? 1 : 3;
 	char time[TIME_STRLEN], text[FIGURE_STRLEN];
 
@@ -301,7 +280,7 @@ void intervals_row(struct intervals *s, const struct figures *f, double start, b
 
 void intervals_part(const struct intervals *s, const struct figures *f, const char *name)
 {
-	printf("%s%15s", s->timestamps ? "             " : "", name);
+	printf("%*s", s->timestamps ? 28 : 15, name);
 	print_figures(s, f);
 	printf("\n");
 }
@@ -312,7 +291,8 @@ void intervals_end(struct intervals *s)
 
 	if (s->n > 1)
 		printf("%" PRIu64 " intervals, KiB/s: least %s, mean %s, greatest %s\n", s->n,
-		       grouped(s->least, t[0]), grouped(kbytes_per_sec(s->bytes, s->seconds), t[1]),
+		       grouped(s->least, t[0]),
+		       grouped(per_second((double)s->bytes / 1024, s->seconds), t[1]),
 		       grouped(s->most, t[2]));
 	s->begun = false;
 	s->n = s->bytes = 0;

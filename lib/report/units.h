@@ -1,7 +1,7 @@
 /*
  * units.h: figures as text has them.
  *
- *	report("%s\n", rate_text(&f, text));
+ *	report("%s\n", throughput_text(&f, text));
  *	rows_print("transfer", GROUP_TRANSFER, &sent, &received);
  */
 #pragma once
@@ -13,9 +13,6 @@ int decimals(double seconds);
 
 /* A share (0 to 1) in percent, as it is printed: never "-0.0". */
 double percent(double share);
-
-/* The mark printed after a load: `?` if there are reasons that make it unsafe, else "". */
-const char *unsafe_mark(unsigned unsafe);
 
 #define FIGURE_STRLEN 40 /* enough for one figure */
 
@@ -35,8 +32,8 @@ const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_S
 /* `75.82 Mbit/s` or `21.18 Gbit/s`: bits per second. */
 const char *bit_rate_text(double bits, char buf[FIGURE_STRLEN]);
 
-#define LOAD_STRLEN 128 /* enough for load_format() */
-#define RATE_STRLEN 192 /* enough for rate_text() */
+#define LOAD_STRLEN       128 /* enough for load_format() */
+#define THROUGHPUT_STRLEN 80  /* enough for throughput_text() */
 
 /*
  * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or an empty string when load is NAN; without the
@@ -45,10 +42,7 @@ const char *bit_rate_text(double bits, char buf[FIGURE_STRLEN]);
 const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_STRLEN]);
 
 /* `1234 kbytes/sec (0.010 Gbit/s)`; of KiB, as the 2001 tools called it. */
-const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN]);
-
-/* The throughput and the load, with its number of CPUs. */
-const char *rate_text(const struct figures *f, char buf[RATE_STRLEN]);
+const char *throughput_text(const struct figures *f, char buf[THROUGHPUT_STRLEN]);
 
 #define BASELINES_STRLEN 48 /* enough for baselines_format() */
 

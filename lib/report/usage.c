@@ -76,12 +76,11 @@ static void print_help(const struct usage *u)
 {
 	const struct option_row *o;
 
-	for (o = u->rows; o < u->rows + u->n; o++) {
+	for (o = u->rows; o < u->rows + u->n; o++)
 		if (o->help != NULL && o->kind == OPTION_NONE)
 			printf("%s", o->help);
 		else if (o->help != NULL)
 			print_option(o);
-	}
 	report("\nThe manual is %s(1); zc(7) shows how to measure.\n", u->program);
 }
 
@@ -272,14 +271,14 @@ static void store(const struct option_row *o, void *to, double value)
 		*(uint64_t *)to = (uint64_t)round(value);
 }
 
-/* Does what an option asks for; false if that was all. */
-static bool take_option(const struct usage *u, const struct option_row *o, char *text, void *to)
+/* Does what an option asks for. */
+static void take_option(const struct usage *u, const struct option_row *o, char *text, void *to)
 {
 	const char *why;
 
 	if (o->take != NULL) {
 		o->take(o, text, to);
-		return true;
+		return;
 	}
 	switch (o->kind) {
 	case OPTION_NONE: break;
@@ -307,10 +306,9 @@ static bool take_option(const struct usage *u, const struct option_row *o, char 
 		break;
 	case OPTION_PORT: arg_number(o, text); /* fallthrough */
 	case OPTION_TEXT: *(const char **)to = text; break;
-	case OPTION_HELP: print_help(u); return false;
-	case OPTION_VERSION: report("%s %s\n", u->program, VERSION); return false;
+	case OPTION_HELP: print_help(u); exit(EXIT_SUCCESS);
+	case OPTION_VERSION: report("%s %s\n", u->program, VERSION); exit(EXIT_SUCCESS);
 	}
-	return true;
 }
 
 /* Makes of the table what getopt_long(3) reads. */
@@ -357,10 +355,8 @@ int options_read(const struct usage *u, int argc, char **argv, void *to)
 		o = c == '?' || c == ':' ? NULL : option_of(u, c);
 		if (o == NULL)
 			reject_option(u, c, argv[optind - 1]);
-		else if (!take_option(u, o, optarg, (char *)to + o->at))
-			exit(EXIT_SUCCESS);
-		else
-			given[o - u->rows] = true;
+		take_option(u, o, optarg, (char *)to + o->at);
+		given[o - u->rows] = true;
 	}
 	check_given(u, given, argv[optind]);
 	return optind;

@@ -175,7 +175,7 @@ static const char *times(const struct estimate *e, unsigned unsafe, char buf[FIG
 	const int places = e->value < 10 ? 2 : 1;
 	char text[FIGURE_STRLEN];
 
-	snprintf(buf, FIGURE, "%s%s", decimal(e->value, places, text), unsafe_mark(unsafe));
+	snprintf(buf, FIGURE, "%s%s", decimal(e->value, places, text), unsafe != 0 ? "?" : "");
 	if (!isnan(e->low)) {
 		string_append(buf, FIGURE, " (%s", decimal(e->low, places, text));
 		string_append(buf, FIGURE, " to %s)", decimal(e->high, places, text));

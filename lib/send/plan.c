@@ -89,7 +89,7 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	const struct figures *here = result_host(res);
 	struct plan_run *run = &p->run[i];
 	const double figure[] = {
-		[PLAN_RATE] = kbytes_per_sec(s->bytes, s->seconds),
+		[PLAN_RATE] = kib_per_second(s),
 		[PLAN_LOAD] = here->host.load,
 		[PLAN_COST] = figures_cost(here),
 		[PLAN_REMOTE_LOAD] = remote ? r->host.load : NAN,

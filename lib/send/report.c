@@ -118,7 +118,7 @@ static void print_streams(const struct stream_result *s, int streams)
 		       "RTT, ms", "cwnd, KiB");
 	for (i = 1; streams > 1 && i <= streams; i++, s++)
 		report("  %7d %11s %13s %13s %11s %13s\n", i, bound_text(s, t[0]),
-		       grouped(kbytes_per_sec(s->sent.bytes, s->sent.seconds), t[1]),
+		       grouped(kib_per_second(&s->sent), t[1]),
 		       grouped(s->sent.tcp.retransmits, t[2]),
 		       decimal(s->sent.tcp.rtt / 1000, 3, t[3]),
 		       grouped(s->sent.tcp.cwnd / 1024, t[4]));
@@ -194,9 +194,10 @@ static void print_target(const struct send_options *opt, const struct send_resul
 static void print_report(const struct send_options *opt, const struct send_result *res)
 {
 	const struct figures *sent = &res->sent;
-	char rate[RATE_STRLEN], n[CELL], why[DIE_MAX];
+	char text[LOAD_STRLEN], n[CELL], why[DIE_MAX];
 
-	report("%s\n", rate_text(sent, rate));
+	printf("%s", throughput_text(sent, text));
+	report("%s%s\n", load_format(sent, true, text)[0] != '\0' ? ", " : "", text);
 	if (opt->quiet)
 		return;
 	print_target(opt, res);
@@ -262,7 +263,7 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 	else if (set_bytes > 0)
 		fprintf(stderr, ", %.0f%%",
 			100 * (double)bytes / (double)set_bytes / opt->loops / opt->streams);
-	fprintf(stderr, ": %.0f KiB/s%s\033[K", kbytes_per_sec(bytes, seconds), phase);
+	fprintf(stderr, ": %.0f KiB/s%s\033[K", per_second((double)bytes / 1024, seconds), phase);
 	r->has_progress = true;
 }
 

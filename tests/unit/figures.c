@@ -76,8 +76,8 @@ static void test_values(void)
 {
 	struct figures f = figures_of("bytes=125000000 seconds=0.5 load=0.25 cpus=1 method=read");
 
-	ok(kbytes_per_sec(2048, 2) == 1 && per_second(10, 4) == 2.5 && kbytes_per_sec(1, 0) == 0 &&
-		   per_second(1, 0) == 0 && kbytes_per_sec(1, NAN) == 0,
+	ok(kib_per_second(&f) == 125000000 / 512.0 && per_second(10, 4) == 2.5 &&
+		   per_second(1, 0) == 0 && per_second(1, NAN) == 0,
 	   "rates are per second, and 0 in no time or an unknown one");
 	ok(value("bits_per_second", &f) == 2e9 && value("bytes", &f) == 125000000 &&
 		   isnan(value("method", &f)),

@@ -16,7 +16,7 @@ static void test_numbers(void)
 		report("%.1f ", percent(share[i]));
 	for (i = 0; i < LENGTH(number); i++)
 		report("%s%s", i > 0 ? " " : "\n", grouped(number[i], text));
-	report("\n%s %s", decimal(1.25, 1, text), unsafe_mark(0));
+	report("\n%s ", decimal(1.25, 1, text));
 	report("%s ", load_text(0.6123, 0.004, UNSAFE_STEAL, text));
 	report("%s ", load_text(-0.0001, NAN, 0, text));
 	report("%s ", cost_text(0.56, 0.002, 0, text));
@@ -24,24 +24,32 @@ static void test_numbers(void)
 	expect(captured(), "numbers: no -0.0, commas, marks, dashes for the unknown");
 }
 
+/* The first line of zcc's report. */
+static void rate(const struct figures *f)
+{
+	char text[THROUGHPUT_STRLEN], load[LOAD_STRLEN];
+
+	report("%s [%s]\n", throughput_text(f, text), load_format(f, true, load));
+}
+
 /* Rates without a load and with one. */
 static void test_rates(void)
 {
 	struct figures f = figures_of("bytes=125000000 seconds=0.5");
-	char text[RATE_STRLEN];
+	char text[LOAD_STRLEN];
 
 	capture(STDOUT_FILENO);
-	report("%s\n", rate_text(&f, text));
+	rate(&f);
 	f = figures_of(
 		"bytes=125000000 seconds=0.5 load=0.25 cpus=1.75 uncertainty=0.004 unsafe=steal");
-	report("%s\n", rate_text(&f, text));
+	rate(&f);
 	report("%s\n", bit_rate_text(75.82e6, text));
 	report("%s\n", bit_rate_text(1e9, text));
 	f.bytes = 0;
 	report("%s\n", load_format(&f, true, text));
 	f.host.load = 1e9; /* the longest has room */
 	f.host.uncertainty = 1e9;
-	report("%s\n", rate_text(&f, text));
+	rate(&f);
 	f.host.load = NAN;
 	report("%s\n", load_format(&f, true, text));
 	expect(captured(), "rates have their load, its doubt and cost; bits are Mbit/s or Gbit/s");
