@@ -153,7 +153,7 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 		for (k = 0; k < plan->n && error == NULL && run.stop <= 0; k++) {
 			i = plan_turn(plan, k);
 			r = &plan->run[i];
-			opt.method = method_named(r->method);
+			opt.method = &send_methods[method_place(r->sent.method)];
 			opt.streams = (int)r->streams;
 			if (r->port[0] != '\0')
 				opt.port = r->port;
@@ -217,7 +217,7 @@ static void plan_prepare(struct plan *plan)
 		k = c->instruments ? i / 2 : i;
 		m = &send_methods[c->methods.size[k / inner / c->ports.n]];
 		soaks = c->instruments ? i % 2 == 1 : opt.gauge.soak;
-		strcpy(r->method, m->name);
+		strcpy(r->sent.method, m->name);
 		if (c->ports.n > 1)
 			snprintf(r->port, sizeof(r->port), "%" PRIu64,
 				 c->ports.size[k / inner % c->ports.n]);

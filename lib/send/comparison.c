@@ -29,7 +29,8 @@ static unsigned differing_in(const struct plan *p)
 			 (a->streams != b->streams ? STREAMS : 0u) |
 			 (strcmp(a->instrument, b->instrument) != 0 ? INSTRUMENT : 0u);
 		if (strcmp(a->port, b->port) != 0)
-			parts |= strcmp(a->receiver, b->receiver) != 0 ? RECEIVER : PORT;
+			parts |= strcmp(a->received.method, b->received.method) != 0 ? RECEIVER
+										     : PORT;
 	}
 	return parts & PORT ? parts & ~(unsigned)RECEIVER : parts;
 }
@@ -43,12 +44,12 @@ static const char *name_of(const struct plan_run *run, unsigned parts, char buf[
 
 	for (; unit < 4 && bytes > 0 && bytes % 1024 == 0; unit++)
 		bytes /= 1024;
-	snprintf(buf, NAME, "%s", parts & METHOD ? run->method : "");
+	snprintf(buf, NAME, "%s", parts & METHOD ? run->sent.method : "");
 	if (parts & BYTES)
 		string_append(buf, NAME, " %" PRIu64 "%.*s%s", bytes, unit > 0, &" kmgt"[unit],
 			      parts & METHOD ? "" : " a call");
-	if (parts & RECEIVER && run->receiver[0] != '\0')
-		string_append(buf, NAME, " to %s", run->receiver);
+	if (parts & RECEIVER && run->received.method[0] != '\0')
+		string_append(buf, NAME, " to %s", run->received.method);
 	if (parts & PORT && run->port[0] != '\0')
 		string_append(buf, NAME, " to port %s", run->port);
 	if (parts & STREAMS)
@@ -390,15 +391,15 @@ static void json_runs(struct json *j, const struct plan *p)
 	for (i = 0; i < p->n; i++) {
 		run = &p->run[i];
 		json_open(j, NULL, '{');
-		json_string(j, "method", run->method);
+		json_string(j, "method", run->sent.method);
 		json_count(j, "blksize", run->chunk);
 		json_count(j, "num_streams", run->streams);
 		if (run->instrument[0] != '\0')
 			json_string(j, "instrument", run->instrument);
 		if (run->port[0] != '\0')
 			json_string(j, "port", run->port);
-		if (run->receiver[0] != '\0')
-			json_string(j, "receiver_method", run->receiver);
+		if (run->received.method[0] != '\0')
+			json_string(j, "receiver_method", run->received.method);
 		json_figures(j, p, i);
 		json_open(j, "why", '{');
 		json_rows(j, &run->sent, IN_WHY);

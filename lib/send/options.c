@@ -17,17 +17,13 @@
  * Arguments that only zcc has.
  */
 
-/* The host, and the port where it is behind the host. */
-static void take_server(const struct option_row *o, char *text, void *to)
+/* Either end's address: of the server, also the port where it is behind the address. */
+static void take_host(const struct option_row *o, char *text, void *to)
 {
 	struct send_options *opt = to;
+	const bool is_own = strcmp(o->name, "bind") == 0;
 
-	opt->server = arg_host(o, text, &opt->port);
-}
-
-static uint64_t method_place(const char *name)
-{
-	return (uint64_t)(method_named(name) - send_methods);
+	*(is_own ? &opt->source : &opt->server) = arg_host(o, text, is_own ? NULL : &opt->port);
 }
 
 /* Each value of a list is a run, and one that is given twice would be two rows of one name. */
@@ -80,11 +76,6 @@ static void take_content(const struct option_row *o, char *text, void *to)
 
 	(void)o;
 	opt->zeros = arg_name("--content", text, names, 2, sizeof(names[0])) == 1;
-}
-
-static void take_source(const struct option_row *o, char *text, void *to)
-{
-	*(const char **)to = arg_host(o, text, NULL);
 }
 
 /*
@@ -154,15 +145,15 @@ static const struct option_row rows[] = {
 	 AT(compare.against)},
 	{.help = "\nConnection:\n"},
 	{"s", "server", "HOST", "the host that runs zcs: a name, an address, or 0 for this host",
-	 OPTION_TEXT, .at = 0, .min = 1, .take = take_server},
+	 OPTION_TEXT, .at = 0, .min = 1, .take = take_host},
 	{"p", "port", "PORT",
 	 "the server's port (default 2222; --request 7890); of a list each is a run", OPTION_PORT,
 	 .take = take_ports, .min = 1, .max = 65535},
 	{"4", NULL, NULL, "use IPv4 only (default: either)", OPTION_CONSTANT, AT(family),
 	 .min = AF_INET, .not_with = "-6"},
 	{"6", NULL, NULL, "use IPv6 only", OPTION_CONSTANT, AT(family), .min = AF_INET6},
-	{"", "bind", "ADDRESS", "connect from this address of the host", OPTION_TEXT, AT(source),
-	 .take = take_source},
+	{"", "bind", "ADDRESS", "connect from this address of the host", OPTION_TEXT,
+	 .take = take_host},
 	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)", OPTION_DEVICE,
 	 AT(sock.device)},
 	{"", "mptcp", NULL, "use Multipath TCP, which zcs --mptcp accepts", OPTION_FLAG,

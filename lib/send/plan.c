@@ -102,8 +102,6 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	const unsigned there = remote ? r->host.unsafe : 0, unsafe = here->host.unsafe | there;
 	int k;
 
-	snprintf(run->method, sizeof(run->method), "%s", s->method);
-	snprintf(run->receiver, sizeof(run->receiver), "%s", r->method);
 	figures_add(&run->sent, s);
 	if (res->receipts > 0)
 		figures_add(&run->received, r);
@@ -278,7 +276,7 @@ bool plan_is_same_run(const struct plan_run *a, const struct plan_run *b)
 {
 	const bool known = a->instrument[0] != '\0' && b->instrument[0] != '\0';
 
-	return strcmp(a->method, b->method) == 0 && a->chunk == b->chunk &&
+	return strcmp(a->sent.method, b->sent.method) == 0 && a->chunk == b->chunk &&
 	       a->streams == b->streams && (!known || strcmp(a->instrument, b->instrument) == 0);
 }
 

@@ -40,15 +40,14 @@ enum plan_figure {
 
 /* A run of a plan, in all rounds. */
 struct plan_run {
-	char method[PLAN_WORD];
 	char port[PLAN_WORD * 2];     /* the server's, of several; empty: there is one */
-	char receiver[PLAN_WORD];     /* the method of the server there, from its receipt */
 	char instrument[PLAN_WORD];   /* LOAD_BY_*, of this host; empty: none */
 	uint64_t chunk, streams;      /* the most bytes asked of one call; connections */
 	double *figure[PLAN_FIGURES]; /* of each round; NAN: not known */
 	unsigned unsafe[2];           /* the reasons of all rounds, of this host and the receiver */
 	uint64_t unsafe_rounds;       /* in which either end had such a reason */
-	struct figures sent, received; /* of all rounds together */
+	/* Of all rounds together.  Their methods are known before: the receiver's from its receipt. */
+	struct figures sent, received;
 };
 
 /* What all runs of a plan have in common, and another plan may have otherwise. */

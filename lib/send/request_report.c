@@ -89,29 +89,23 @@ static void keep_slow(struct requests *q, struct slow_wait s)
 	q->n_slow += q->n_slow < SLOW_MAX;
 }
 
-/* Keeps when a wait was that may be a stall, as far as the medians so far tell. */
-static void keep_long(struct requests *q, const struct wait *w, enum stall_place p)
-{
-	const bool known = q->latency[TOTAL].n >= STALL_KNOWN;
-
-	if (w->ns[p] < STALL_NS || (known && (double)w->ns[p] < stall_from(q, p) / 2))
-		return;
-	keep_slow(q, (struct slow_wait){w->at_ns[p], w->ns[p], p});
-}
-
 void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns)
 {
 	const uint64_t *ns = w->ns;
-	int i;
+	enum stall_place p;
+	bool known;
 
 	if (!q->kept)
 		latency_add(&q->latency[CONNECT], ns[STALL_CONNECTING]);
 	if (q->size > 0)
 		latency_add(&q->latency[FIRST_BYTE], ns[STALL_CONNECTING] + ns[STALL_FIRST_BYTE]);
 	latency_add(&q->latency[TOTAL], total_ns);
-	for (i = 0; i < STALL_PLACES; i++) {
-		latency_add(&q->wait[i], ns[i]);
-		keep_long(q, w, (enum stall_place)i);
+	known = q->latency[TOTAL].n >= STALL_KNOWN;
+	for (p = 0; p < STALL_PLACES; p++) {
+		latency_add(&q->wait[p], ns[p]);
+		/* It may be a stall, as far as the medians so far tell. */
+		if (ns[p] >= STALL_NS && (!known || (double)ns[p] >= stall_from(q, p) / 2))
+			keep_slow(q, (struct slow_wait){w->at_ns[p], ns[p], p});
 	}
 }
 
@@ -483,8 +477,7 @@ void requests_interval(struct send_report *r, const struct figures *f, double st
 
 	if (r->opt->json) {
 		json_open(j, NULL, '{');
-		json_number(j, "start", start);
-		json_number(j, "end", start + f->seconds);
+		json_timed(j, start, f, 0);
 		json_number(j, "seconds", f->seconds);
 		json_count(j, "connections", f->calls);
 		json_number(j, "longest_seconds", longest);

@@ -77,25 +77,6 @@ static struct addrinfo *look_up(const char *option, const char *name, const char
 	return list;
 }
 
-/* Returns the server's addresses, of the family of --bind.  `0` is this host, as in 2001. */
-static struct addrinfo *resolve(struct target *s, const struct send_options *opt)
-{
-	const char *host = opt->server;
-	struct addrinfo *source;
-	int family = opt->family;
-
-	if (opt->source != NULL) {
-		source = look_up("--bind ", opt->source, NULL, family);
-		memcpy(&s->source, source->ai_addr, source->ai_addrlen);
-		s->source_len = source->ai_addrlen;
-		family = source->ai_family;
-		freeaddrinfo(source);
-	}
-	if (strcmp(host, "0") == 0)
-		host = family == AF_INET6 ? "::1" : "127.0.0.1";
-	return look_up("", host, opt->port, family);
-}
-
 static void set_address(struct target *s, const struct addrinfo *ai, const struct send_options *opt)
 {
 	memcpy(&s->addr, ai->ai_addr, ai->ai_addrlen);
@@ -107,11 +88,24 @@ static void set_address(struct target *s, const struct addrinfo *ai, const struc
 		snprintf(s->interface, sizeof(s->interface), "%s", opt->sock.device);
 }
 
+/* The server's addresses are of the family of --bind.  `0` is this host, as in 2001. */
 int target_find(struct target *s, const struct run *r, _Atomic int *sock)
 {
-	struct addrinfo *list = resolve(s, r->opt), *ai;
-	int fd = -1;
+	const struct send_options *opt = r->opt;
+	const char *host = opt->server;
+	struct addrinfo *list, *ai;
+	int fd = -1, family = opt->family;
 
+	if (opt->source != NULL) {
+		list = look_up("--bind ", opt->source, NULL, family);
+		memcpy(&s->source, list->ai_addr, list->ai_addrlen);
+		s->source_len = list->ai_addrlen;
+		family = list->ai_family;
+		freeaddrinfo(list);
+	}
+	if (strcmp(host, "0") == 0)
+		host = family == AF_INET6 ? "::1" : "127.0.0.1";
+	list = look_up("", host, opt->port, family);
 	for (ai = list; ai != NULL && fd < 0; ai = sock != NULL ? ai->ai_next : NULL) {
 		set_address(s, ai, r->opt);
 		if (sock != NULL)

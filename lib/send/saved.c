@@ -18,7 +18,7 @@ static const struct column {
 	size_t which;
 } columns[] = {
 	{"round", ROUND, 0},
-	{"method", RUN(WORD, method)},
+	{"method", RUN(WORD, sent.method)},
 	{"buffer_bytes", RUN(COUNT, chunk)},
 	{"streams", RUN(COUNT, streams)},
 	{"baseline", SETTING, PLAN_BASELINE},

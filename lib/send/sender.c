@@ -258,12 +258,11 @@ const struct send_method send_methods[] = {
 	 .close = uring_send_close},
 };
 
-const struct send_method *method_named(const char *name)
+size_t method_place(const char *name)
 {
-	const size_t n = sizeof(send_methods) / sizeof(send_methods[0]);
+	const size_t size = sizeof(send_methods[0]);
 
-	return &send_methods[arg_name("-m, --method", name, send_methods, n,
-				      sizeof(send_methods[0]))];
+	return arg_name("-m, --method", name, send_methods, sizeof(send_methods) / size, size);
 }
 
 /* The part of the memory that each of N senders has. */

@@ -2,7 +2,7 @@
  * sender.h: the ways to send a file over a connection: sendfile(2), send(2), write(2), from a
  * mapping, splice(2), MSG_ZEROCOPY, io_uring(7).
  *
- *	sender_open(&s, method_named("splice"), sock, 0, 1, &stop);
+ *	sender_open(&s, &send_methods[method_place("splice")], sock, 0, 1, &stop);
  *	n = sender_send(&s, fd, 0, size);
  *	sender_finish(&s);
  *	sender_close(&s);
@@ -68,8 +68,8 @@ struct sender {
 
 extern const struct send_method send_methods[]; /* the first of them is the default */
 
-/* Returns the method that -m names.  A name that no method has is a usage error. */
-const struct send_method *method_named(const char *name);
+/* Returns the place in send_methods[] of the method that -m names.  Other names are a usage error. */
+size_t method_place(const char *name);
 
 /*
  * The most bytes that a sender by this method asks of one call, of `streams` senders, where -b gave

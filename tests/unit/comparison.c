@@ -23,7 +23,7 @@ static void plan_init(void)
 	plan_open(&plan, 2, 2);
 	plan.rounds = 2;
 	for (i = 0; i < 2; i++) {
-		strcpy(plan.run[i].method, i == 0 ? "sendfile" : "uring-zc");
+		strcpy(plan.run[i].sent.method, i == 0 ? "sendfile" : "uring-zc");
 		plan.run[i].chunk = 65536;
 		plan.run[i].streams = (uint64_t)1 << i;
 		for (k = 0; k < PLAN_FIGURES; k++)
@@ -109,8 +109,8 @@ static void test_places(void)
 	is(comparison_run_place(&plan, 1, place), "round 1, uring-zc, 2 streams",
 	   "the first round is round 1, and the run has its name");
 	plan_init();
-	strcpy(plan.run[0].method, "send");
-	strcpy(plan.run[1].method, "send");
+	strcpy(plan.run[0].sent.method, "send");
+	strcpy(plan.run[1].sent.method, "send");
 	plan.run[0].streams = plan.run[1].streams = 4;
 	strcpy(plan.run[0].instrument, LOAD_BY_IDLE);
 	strcpy(plan.run[1].instrument, LOAD_BY_SOAKING);
@@ -119,7 +119,7 @@ static void test_places(void)
 	set(0, PLAN_RATE, 1000, 1000);
 	set(1, PLAN_RATE, 4000, 4000);
 	expect(text(), "runs by two instruments name these, and what they have in common is above");
-	strcpy(plan.run[1].method, "mmap");
+	strcpy(plan.run[1].sent.method, "mmap");
 	is(comparison_run_place(&plan, 0, place), "round 3, send, unsoaked",
 	   "a place has a method and its instrument");
 }

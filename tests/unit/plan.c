@@ -82,7 +82,7 @@ static void test_rounds(void)
 		ok(isnan(plan_mean(&p, 0, PLAN_RATE).low) == (i == 0) && !plan_is_precise(&p, 1),
 		   "one round has no interval, and %d are not precise", i + 1);
 	}
-	ok(p.rounds == 2 && strcmp(p.run[0].method, "send") == 0 && p.run[1].chunk == 65536 &&
+	ok(p.rounds == 2 && strcmp(p.run[0].sent.method, "send") == 0 && p.run[1].chunk == 65536 &&
 		   plan_mean(&p, 0, PLAN_RATE).value == 1000,
 	   "a run has the method, the bytes of a call, and the rate of its result");
 	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, 0.004),

@@ -38,7 +38,7 @@ static const char *text_of(const struct plan *p)
 	for (round = 0; round < p->rounds; round++)
 		for (i = 0; i < p->n; i++) {
 			run = &p->run[i];
-			report("%s %s %ju %ju unsafe %#x %#x:", run->method, run->instrument,
+			report("%s %s %ju %ju unsafe %#x %#x:", run->sent.method, run->instrument,
 			       (uintmax_t)run->chunk, (uintmax_t)run->streams, run->unsafe[0],
 			       run->unsafe[1]);
 			for (k = 0; k < PLAN_FIGURES; k++)

@@ -13,7 +13,7 @@ static void test_figures(void)
 	static struct stream st = {.opt = &opt, .result = &res, .worker.number = 1};
 	const struct figures *f = &res.sent;
 
-	st.sender.method = method_named("splice");
+	st.sender.method = &send_methods[method_place("splice")];
 	st.sender.zerocopy.sends = 5;
 	st.begin = (struct stream_mark){.ns = 1000000000, .bytes = 100, .calls = 10, .files = 1};
 	st.end = (struct stream_mark){.ns = 3000000000, .bytes = 1100, .calls = 30, .files = 4};
@@ -111,7 +111,7 @@ static void late(double warmup, bool raw, size_t n, const char *title)
 	struct served served = {.n = 0};
 	struct stream_result res;
 
-	opt.method = method_named("sendfile");
+	opt.method = &send_methods[method_place("sendfile")];
 	res = work(&opt, &served, file, TIME_UP);
 	ok(served.n == n && memcmp(served.buf, headers, n) == 0 && res.has_receipt != raw, "%s",
 	   title);
@@ -127,7 +127,7 @@ static void test_late(void)
 
 static void send_directory(void *method)
 {
-	struct send_options opt = {.loops = 1, .method = method_named(method)};
+	struct send_options opt = {.loops = 1, .method = &send_methods[method_place(method)]};
 	struct served served = {.n = 0};
 	const struct file file = {.name = "directory", .fd = open("/", O_RDONLY), .size = 1};
 
