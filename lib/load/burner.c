@@ -9,9 +9,7 @@
 
 #include "lib/load/cpus.h"
 
-#define PERIOD_NS 10000000u
-#define TURN      2000 /* steps of arithmetic: some us */
-#define BURST_NS  500000u
+#define TURN      2000       /* steps of arithmetic: some us */
 #define BURST     2          /* sends, each of many datagrams */
 #define SEGMENTS  63         /* datagrams of a send: the kernel takes 64, and 64 KiB */
 #define BUFFER    1048576    /* bytes, of which the kernel gives what net.core.rmem_max permits */
@@ -42,8 +40,11 @@ static int configure(int fd, const char *device, uint32_t ip)
 static int join(const struct path *p, uint32_t ip)
 {
 	struct sockaddr_in a = {AF_INET, .sin_addr.s_addr = htonl(ip)};
+	const int datagram = DATAGRAM, buffer = BUFFER;
 	socklen_t size = sizeof(a);
 
+	setsockopt(p->send, IPPROTO_UDP, UDP_SEGMENT, &datagram, sizeof(datagram));
+	setsockopt(p->receive, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
 	if (bind(p->receive, (struct sockaddr *)&a, size) != 0 ||
 	    getsockname(p->receive, (struct sockaddr *)&a, &size) != 0)
 		return -1;
@@ -131,8 +132,8 @@ static const char *open_paths(struct path path[2], int rps_cpu)
 /* A thread. */
 struct job {
 	const struct burner_work *work;
-	const struct path *path; /* of BURNER_STREAM */
-	int i;                   /* the index of the thread */
+	const struct path *path;
+	int i; /* the index of the thread */
 	uint64_t end_ns;
 	double count;
 	pthread_t thread;
@@ -144,84 +145,56 @@ static void sleep_until(uint64_t ns)
 }
 
 /* What it lacks of a period's share, as other threads had the CPU, it has in the next. */
-static void burn(struct job *j)
+static void burn(struct job *j, uint64_t period)
 {
-	const uint64_t share = (uint64_t)(j->work->share * PERIOD_NS);
+	const uint64_t share = (uint64_t)(j->work->share * (double)period);
 	uint64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID), next;
 	volatile int i;
 
-	for (next = now_ns() + PERIOD_NS; next <= j->end_ns; next += PERIOD_NS) {
+	for (next = now_ns() + period; next <= j->end_ns; next += period) {
 		until += share;
 		while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until && now_ns() < j->end_ns) {
 			for (i = 0; i < TURN; i++)
 				;
 			j->count++;
 		}
+		j->count += now_ns() < next;
 		sleep_until(next);
-	}
-}
-
-static void wake(struct job *j)
-{
-	while (now_ns() < j->end_ns) {
-		sleep_ns(1000000000u / (unsigned)j->work->rate);
-		j->count++;
 	}
 }
 
 /*
  * The kernel cuts what is sent into datagrams where they arrive (UDP_SEGMENT, udp(7)): much of the work
- * is that of a softirq, and of few interrupts.
+ * is that of a softirq, and of few interrupts.  The second thread reads what has come half-way between
+ * two bursts: that way no datagram wakes it, and the work does not depend on which CPU has the softirqs.
  */
-static void send_bursts(const struct job *j)
+static void stream(struct job *j, uint64_t period)
 {
 	static const char datagrams[SEGMENTS * DATAGRAM];
-	uint64_t next = now_ns();
-	const int size = DATAGRAM;
+	uint64_t next = now_ns() + (uint64_t)j->i * period / 2;
+	char buf[DATAGRAM];
 	int i;
 
-	setsockopt(j->path->send, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size));
-	while (now_ns() < j->end_ns) {
-		for (i = 0; i < BURST; i++)
+	for (; next < j->end_ns; next += period) {
+		sleep_until(next);
+		for (i = 0; i < BURST && j->i == 0; i++)
 			send(j->path->send, datagrams, sizeof(datagrams), MSG_DONTWAIT);
-		next += BURST_NS;
-		sleep_until(next);
-	}
-}
-
-/*
- * Reads what has come half-way between two bursts: that way no datagram wakes it, and the work does not
- * depend on which CPU has the softirqs.
- */
-static void receive(struct job *j)
-{
-	const int size = BUFFER;
-	uint64_t next = now_ns() + BURST_NS / 2;
-	char buf[DATAGRAM];
-
-	setsockopt(j->path->receive, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	while (now_ns() < j->end_ns) {
-		while (recv(j->path->receive, buf, sizeof(buf), MSG_DONTWAIT) > 0)
+		while (j->i > 0 && recv(j->path->receive, buf, sizeof(buf), MSG_DONTWAIT) > 0)
 			j->count++;
-		next += BURST_NS;
-		sleep_until(next);
 	}
 }
 
 static void *job_main(void *arg)
 {
 	struct job *j = arg;
+	const uint64_t period = 1000000000u / (unsigned)j->work->rate;
 
 	if (cpu_bind(j->work->cpu[j->i]) != 0)
 		die_errno("cannot bind to CPU %d", j->work->cpu[j->i]);
-	if (j->work->kind == BURNER_BURN)
-		burn(j);
-	else if (j->work->kind == BURNER_WAKE)
-		wake(j);
-	else if (j->i == 0)
-		send_bursts(j);
+	if (j->work->path == BURNER_NO_PATH)
+		burn(j, period);
 	else
-		receive(j);
+		stream(j, period);
 	return NULL;
 }
 

@@ -1,7 +1,7 @@
 /*
  * burner.h: threads that make work of known size, by this process's CPU clock.
  *
- *	struct burner_work work = {BURNER_BURN, .seconds = 1, .cpu = {0}, .n = 1, .share = 0.5};
+ *	struct burner_work work = {.share = 0.5, .rate = 100, .seconds = 1, .cpu = {0}, .n = 1};
  *
  *	burner_open_or_die(&b, 1, why);
  *	burner_run_or_die(&b, &work, &done);
@@ -11,32 +11,30 @@
 
 #include "common.h"
 
-enum burner_kind {
-	BURNER_REST,   /* no thread does anything */
-	BURNER_BURN,   /* a thread on each CPU works for a share of each period of 10 ms */
-	BURNER_WAKE,   /* a thread wakes up and sleeps again */
-	BURNER_STREAM, /* a thread sends bursts of datagrams, each millisecond, to another thread */
-};
-
+/* The way of datagrams from one thread to another. */
 enum burner_path {
+	BURNER_NO_PATH,
 	BURNER_LOOPBACK,
 	BURNER_VETH,     /* between two network namespaces, by veth(4) */
 	BURNER_VETH_RPS, /* the same, with the softirqs on another CPU */
 	BURNER_PATHS
 };
 
+/*
+ * Each thread works for a share of each period and sleeps for the rest of it, or with a path the first
+ * sends a burst of datagrams in each period to the second.
+ */
 struct burner_work {
-	enum burner_kind kind;
+	double share; /* 0 to 1: of 0 a thread does nothing but wake up */
+	int rate;     /* periods per second */
+	enum burner_path path;
 	double seconds;
-	int cpu[2], n;         /* the CPUs of its n threads */
-	double share;          /* of BURNER_BURN, 0 to 1 */
-	int rate;              /* wake-ups per second, of BURNER_WAKE */
-	enum burner_path path; /* of BURNER_STREAM */
+	int cpu[2], n; /* the CPUs of its n threads */
 };
 
 struct burner_done {
 	double cpu_seconds; /* of this process */
-	double count;       /* turns of work, wake-ups or datagrams received, of all threads */
+	double count;       /* turns of work and wake-ups, or datagrams received, of all threads */
 };
 
 struct burner {

@@ -210,23 +210,18 @@ static const struct {
 	void (*judge)(const struct judge *j); /* NULL: it is only judged together with another */
 	const char *what;                     /* as its line has it, if it has one */
 } loads[VERIFY_LOADS] = {
-	[VERIFY_ZERO] = {{.kind = BURNER_REST}, false, false, judge_zero, NULL},
-	[VERIFY_BURN_10] = {{BURNER_BURN, .share = 0.1}, true, false, judge_burner, "10% of a CPU"},
-	[VERIFY_BURN_50] = {{BURNER_BURN, .share = 0.5}, true, false, judge_burner, "50% of a CPU"},
-	[VERIFY_BURN_95] =
-		{{BURNER_BURN, .share = 0.95}, true, false, judge_burner, "95% of a CPU"},
-	[VERIFY_BURN_LAST] = {{BURNER_BURN, .share = 0.5}, false, true, NULL, NULL},
-	[VERIFY_BURN_BOTH] = {{BURNER_BURN, .share = 0.5}, true, true, judge_sum, NULL},
-	[VERIFY_VETH] = {{BURNER_STREAM, .path = BURNER_VETH}, true, true, NULL, NULL},
-	[VERIFY_VETH_RPS] =
-		{{BURNER_STREAM, .path = BURNER_VETH_RPS}, true, true, judge_softirqs, NULL},
-	[VERIFY_WAKE_1] =
-		{{BURNER_WAKE, .rate = 1000}, false, true, judge_wakes, "1,000 a second, each"},
-	[VERIFY_WAKE_5] =
-		{{BURNER_WAKE, .rate = 5000}, false, true, judge_wakes, "5,000 a second, each"},
-	[VERIFY_WAKE_20] =
-		{{BURNER_WAKE, .rate = 20000}, false, true, judge_wakes, "20,000 a second, each"},
-	[VERIFY_STREAM] = {{.kind = BURNER_STREAM}, true, true, NULL, NULL},
+	[VERIFY_ZERO] = {{.share = 0}, false, false, judge_zero, NULL},
+	[VERIFY_BURN_10] = {{0.1, 100}, true, false, judge_burner, "10% of a CPU"},
+	[VERIFY_BURN_50] = {{0.5, 100}, true, false, judge_burner, "50% of a CPU"},
+	[VERIFY_BURN_95] = {{0.95, 100}, true, false, judge_burner, "95% of a CPU"},
+	[VERIFY_BURN_LAST] = {{0.5, 100}, false, true, NULL, NULL},
+	[VERIFY_BURN_BOTH] = {{0.5, 100}, true, true, judge_sum, NULL},
+	[VERIFY_VETH] = {{0, 2000, BURNER_VETH}, true, true, NULL, NULL},
+	[VERIFY_VETH_RPS] = {{0, 2000, BURNER_VETH_RPS}, true, true, judge_softirqs, NULL},
+	[VERIFY_WAKE_1] = {{0, 1000}, false, true, judge_wakes, "1,000 a second, each"},
+	[VERIFY_WAKE_5] = {{0, 5000}, false, true, judge_wakes, "5,000 a second, each"},
+	[VERIFY_WAKE_20] = {{0, 20000}, false, true, judge_wakes, "20,000 a second, each"},
+	[VERIFY_STREAM] = {{0, 2000, BURNER_LOOPBACK}, true, true, NULL, NULL},
 };
 
 /*
@@ -275,7 +270,7 @@ static void measure_loads(const struct verify *v, struct gauge *g, int i)
 	int n;
 
 	for (c = 0; c < VERIFY_LOADS; c++) {
-		if (loads[c].work.path != BURNER_LOOPBACK && v->evidence->no_softirqs[0] != '\0')
+		if (loads[c].work.path > BURNER_LOOPBACK && v->evidence->no_softirqs[0] != '\0')
 			continue;
 		for (n = c == VERIFY_ZERO ? v->zeros : 1; n > 0; n--)
 			measure(v, g, i, c);
@@ -284,8 +279,8 @@ static void measure_loads(const struct verify *v, struct gauge *g, int i)
 
 static void measure_speed(const struct verify *v, int i)
 {
-	const struct burner_work work = {BURNER_BURN, .seconds = TURN_SECONDS,
-					 .cpu = {v->cpus.id[0]}, .n = 1, .share = 1};
+	const struct burner_work work = {1, 100, .seconds = TURN_SECONDS, .cpu = {v->cpus.id[0]},
+					 .n = 1};
 	struct burner_done done;
 
 	burner_run_or_die(&v->burner, &work, &done);

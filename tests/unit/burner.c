@@ -39,21 +39,21 @@ int main(void)
 	enum burner_path i;
 
 	burner_open_or_die(&b, 0, why);
-	d = run((struct burner_work){BURNER_REST, .seconds = 0.05});
+	d = run((struct burner_work){.rate = 1, .seconds = 0.05});
 	ok(d.cpu_seconds < 0.02 && d.count == 0, "rest takes no CPU time");
-	d = run((struct burner_work){BURNER_BURN, .seconds = 0.1, .n = 2, .share = 0.5});
+	d = run((struct burner_work){.share = 0.5, .rate = 100, .seconds = 0.1, .n = 2});
 	ok(d.cpu_seconds > 0 && d.cpu_seconds < 0.15, "two threads take their share at most");
-	d = run((struct burner_work){BURNER_WAKE, .seconds = 0.1, .n = 1, .rate = 1000});
+	d = run((struct burner_work){.rate = 1000, .seconds = 0.1, .n = 1});
 	ok(d.count <= 101, "wake-ups are at most what was asked for");
-	counts((struct burner_work){BURNER_WAKE, .seconds = 0.1, .n = 1, .rate = 1000},
-	       "wake-ups are counted");
-	counts((struct burner_work){BURNER_BURN, .seconds = 0.1, .n = 1, .share = 1},
-	       "the turns of work are counted");
+	counts((struct burner_work){.rate = 1000, .seconds = 0.1, .n = 1}, "wake-ups are counted");
+	d = run((struct burner_work){.share = 1, .rate = 100, .seconds = 0.1, .n = 1});
+	ok(d.count > 100, "turns of work are counted");
 	for (i = BURNER_LOOPBACK; i <= BURNER_VETH_RPS; i++)
 		if (i == BURNER_LOOPBACK || why[0] == '\0')
-			counts((struct burner_work){BURNER_STREAM, .seconds = 0.05, .n = 2,
-						    .path = i},
-			       titles[i]);
+			counts(
+				(struct burner_work){
+					.rate = 2000, .path = i, .seconds = 0.05, .n = 2},
+				titles[i]);
 		else
 			skip(titles[i], why);
 	return done();
