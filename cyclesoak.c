@@ -36,7 +36,6 @@ struct monitor {
 	bool command;               /* its time is measured, and not periods */
 	struct gauge_mark from, to; /* the start and the end of the period, or of the command */
 	struct history history;
-	bool has_start;                 /* an object has had the program and the environment */
 	struct environment environment; /* with --json */
 };
 
@@ -103,12 +102,11 @@ static void report_json(struct monitor *m, const struct load *l)
 	figures_init(&one);
 	f.host = *l;
 	json_report_open(&j);
-	if (!m->has_start) {
+	if (m->history.periods == 1) {
 		json_open(&j, "start", '{');
 		environment_json_start(&j, &m->environment, NULL, clock_ns(CLOCK_REALTIME));
 		json_close(&j, '}');
 	}
-	m->has_start = true;
 	json_number(&j, "seconds", l->seconds);
 	json_rows(&j, &f, IN_HOST);
 	json_open(&j, "load_by_cpu", '[');

@@ -190,15 +190,7 @@ static void sample(const struct instrument *in, const struct calibration *c,
 	}
 }
 
-struct instrument instrument_soak(struct soaker *s)
-{
-	static const struct instrument_kind soaking = {
-		.sample = sample,
-		.baseline = measure,
-	};
-
-	return (struct instrument){.kind = &soaking, .soaker = s};
-}
+const struct instrument_kind by_soaking = {.sample = sample, .baseline = measure};
 
 /* By how much the shares of the last CAL_AGREE of n rounds differ; INFINITY if n is less. */
 static double baseline_spread(const double *share, int n)
@@ -253,8 +245,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	return drift;
 }
 
-/* The index of the first CPU without a baseline, as something else held it whole; -1: all have one. */
-static int first_held(const struct calibration *c)
+int baseline_held(const struct calibration *c)
 {
 	int i;
 
@@ -264,19 +255,14 @@ static int first_held(const struct calibration *c)
 	return -1;
 }
 
-bool baseline_is_whole(const struct calibration *c)
+void baseline_warn_held(const struct calibration *c, const char *when, const char *what,
+			const char *result)
 {
-	return first_held(c) < 0;
-}
-
-void baseline_warn_held(const struct soaker *s, const struct calibration *c, const char *when,
-			const char *what, const char *result)
-{
-	const int cpu = c->cpus.id[first_held(c)];
 	char busiest[BUSIEST_STRLEN];
 
-	busiest_find(soaker_keeper(s), busiest);
-	warnx("CPU %d left its soaker no time %s %s: %s%s", cpu, when, what, result, busiest);
+	busiest_find(busiest);
+	warnx("CPU %d left its soaker no time %s %s: %s%s", c->cpus.id[baseline_held(c)], when,
+	      what, result, busiest);
 }
 
 /*
@@ -361,7 +347,7 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 		die("%s: " SOAK_WAY_OUT, why);
 	calibrate(s, &c, force ? INFINITY : CAL_BUSY, &spread);
 	soaker_stop(s);
-	held = first_held(&c);
+	held = baseline_held(&c);
 	if (c.others > CAL_BUSY && !force)
 		die(busy, 100 * c.others,
 		    "stop them, or calibrate while it is idle, such as after a boot: that "

@@ -5,7 +5,7 @@
  *	calibrate_or_die(&cpus, CALIBRATION_FILE, false, SOAK_WAIT);
  *	...
  *	if (!calibration_find_or_die(&c, NULL, false)) {
- *		in = instrument_soak(soaker);
+ *		in = (struct instrument){&by_soaking, .soaker = s};
  *		in.kind->baseline(&in, &c, 10, NULL);
  *	}
  *
@@ -23,20 +23,20 @@
  * The instrument, until soaker_stop().  Its baseline is that of the CPUs of c->cpus: the total
  * and cpu[], which it allocates.
  */
-struct instrument instrument_soak(struct soaker *s);
+extern const struct instrument_kind by_soaking;
 
 /* The windows of BASELINE_WINDOW seconds that a baseline for a load of so many seconds takes. */
 int baseline_windows(double seconds);
 
-/* Whether each CPU has a baseline: none was held whole by something else. */
-bool baseline_is_whole(const struct calibration *c);
+/* The index of the first CPU without a baseline, as something else held it whole; -1: all have one. */
+int baseline_held(const struct calibration *c);
 
 /*
- * Prints that a CPU has no baseline, where baseline_is_whole() is false: when it was measured ("before
- * the", "run"), what results, and which program is the busiest.
+ * Prints that a CPU has no baseline, which baseline_held() has found: when it was measured ("before the",
+ * "run"), what results, and which program is the busiest.
  */
-void baseline_warn_held(const struct soaker *s, const struct calibration *c, const char *when,
-			const char *what, const char *result);
+void baseline_warn_held(const struct calibration *c, const char *when, const char *what,
+			const char *result);
 
 #define CAL_TOLERANCE 0.005 /* shares of load by which rounds may differ that agree */
 #define CAL_AGREE     4     /* rounds in a row that must agree */

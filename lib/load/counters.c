@@ -9,20 +9,17 @@
 const char *const cpu_column[CPU_COLUMNS] = {"user",   "nice", "system",  "idle",
 					     "iowait", "irq",  "softirq", "steal"};
 
-/* Calls each() with every line of a file, which may be missing. */
+/* Calls each() with every line of a file, which may be missing: of `intr`, with each KiB of it. */
 static void read_lines(const char *path, void (*each)(char *line, struct counters *c),
 		       struct counters *c)
 {
 	FILE *f = fopen(path, "re");
-	char *line = NULL;
-	size_t size = 0;
+	char line[1024];
 
-	if (f == NULL)
-		return;
-	while (getline(&line, &size, f) > 0)
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
 		each(line, c);
-	free(line);
-	fclose(f);
+	if (f != NULL)
+		fclose(f);
 }
 
 /* The line `cpu` is about all CPUs, and `intr` begins with the total: proc_stat(5). */
@@ -100,11 +97,7 @@ double steal_between(double from, double to)
 	return to > from ? to - from : 0;
 }
 
-/*
- * By how much each double of a struct rose.  Counters of the kernel may step back: idle and iowait do
- * when a CPU goes offline.
- */
-static void rises(const void *from, const void *to, void *between, size_t size)
+void rises_between(const void *from, const void *to, void *between, size_t size)
 {
 	const double *a = from, *b = to;
 	double *d = between, *end = d + size / sizeof(*d);
@@ -131,7 +124,7 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 	set_unknown(r, sizeof(*r));
 	if (!(seconds > 0))
 		return;
-	rises(&from->total, &to->total, r, sizeof(*r));
+	rises_between(&from->total, &to->total, r, sizeof(*r));
 	r->interrupts /= seconds;
 	r->packets_in /= seconds;
 	r->packets_out /= seconds;
@@ -164,19 +157,18 @@ void netstat_parse(char *names, char *values, struct netstat *n)
 	}
 }
 
+#define NETSTAT_LINE 16384 /* bytes: the kernel's longest has 3 KiB */
+
 static void read_pairs(const char *path, struct netstat *n)
 {
 	FILE *f = fopen(path, "re");
-	char *line[2] = {NULL, NULL};
-	size_t size[2] = {0, 0};
+	char names[NETSTAT_LINE], values[NETSTAT_LINE];
 
-	if (f == NULL)
-		return;
-	while (getline(&line[0], &size[0], f) > 0 && getline(&line[1], &size[1], f) > 0)
-		netstat_parse(line[0], line[1], n);
-	free(line[0]);
-	free(line[1]);
-	fclose(f);
+	while (f != NULL && fgets(names, sizeof(names), f) != NULL &&
+	       fgets(values, sizeof(values), f) != NULL)
+		netstat_parse(names, values, n);
+	if (f != NULL)
+		fclose(f);
 }
 
 void netstat_read(struct netstat *n)
@@ -184,14 +176,6 @@ void netstat_read(struct netstat *n)
 	set_unknown(n, sizeof(*n));
 	read_pairs("/proc/net/snmp", n);
 	read_pairs("/proc/net/netstat", n);
-}
-
-struct netstat netstat_between(const struct netstat *from, const struct netstat *to)
-{
-	struct netstat n;
-
-	rises(from, to, &n, sizeof(n));
-	return n;
 }
 
 /*

@@ -63,7 +63,7 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 
 /*
  * The kernel's counters of TCP in this network namespace, as nstat(8) prints them: since the boot, or
- * between two readings; NAN: not known.
+ * between two readings (rises_between()); NAN: not known.
  */
 struct netstat {
 	double retransmits;     /* segments, SYNs included (RetransSegs of /proc/net/snmp) */
@@ -73,8 +73,6 @@ struct netstat {
 };
 
 void netstat_read(struct netstat *n);
-
-struct netstat netstat_between(const struct netstat *from, const struct netstat *to);
 
 /*
  * Stores the counters that a line of names has, of which the next line of the file has the values.  It
@@ -112,6 +110,12 @@ void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t);
 
 /* Sets every member of a struct that has nothing but doubles to NAN; `size` is the struct's. */
 void set_unknown(void *doubles, size_t size);
+
+/*
+ * Stores by how much each member of such a struct rose.  Counters of the kernel may step back: idle and
+ * iowait do when a CPU goes offline.
+ */
+void rises_between(const void *from, const void *to, void *between, size_t size);
 
 /*
  * The time that the host of a virtual machine has taken from all CPUs since the boot, in seconds (the

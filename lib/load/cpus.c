@@ -1,35 +1,24 @@
 #include "lib/load/cpus.h"
 
-#include <ctype.h>
-
-static const char *skip_blanks(const char *s)
-{
-	return s + strspn(s, " \t");
-}
-
 const char *parse_cpus(const char *s, struct cpus *cpus)
 {
 	struct cpus r = {.n = 0};
-	unsigned long first, last;
-	char *end;
+	unsigned long first = 0, last = 0;
+	int used = 0, n;
 
-	s = skip_blanks(s);
 	do {
-		first = last = strtoul(s, &end, 10);
-		if (!isdigit((unsigned char)*s))
-			first = CPUS_MAX;
-		if (first < CPUS_MAX && *end == '-')
-			last = isdigit((unsigned char)end[1]) ? strtoul(end + 1, &end, 10) : 0;
-		s = skip_blanks(end);
-		if (first >= CPUS_MAX || last < first || last >= CPUS_MAX ||
-		    (*s != ',' && *s != '\0'))
+		/* NOLINTNEXTLINE(cert-err34-c): a number that does not fit is the largest one */
+		n = sscanf(s, " %lu%n-%lu%n", &first, &used, &last, &used);
+		last = n == 2 ? last : first;
+		s += used + (int)strspn(s + used, " \t");
+		if (n < 1 || last < first || last >= CPUS_MAX || (*s != ',' && *s != '\0'))
 			return "is not a CPU list, like 0,2-5 (an address is --bind)";
 		if (last - first >= (unsigned long)(CPUS_MAX - r.n))
 			return "has more CPUs than any kernel";
 		while (first <= last)
 			r.id[r.n++] = (int)first++;
 		if (*s == ',')
-			s = skip_blanks(s + 1);
+			s += 1 + strspn(s + 1, " \t");
 	} while (*s != '\0');
 	*cpus = r;
 	return NULL;
@@ -73,19 +62,17 @@ void cpus_to_soak(int n, const struct cpus *list, struct cpus *cpus)
 	cpus->n = kept;
 }
 
-bool cpus_format(const struct cpus *cpus, char *buf, size_t size)
+void cpus_format(const struct cpus *cpus, char *buf, size_t size)
 {
-	bool fits = true;
 	int i, j;
 
 	buf[0] = '\0';
-	for (i = 0; i < cpus->n && fits; i = j + 1) {
+	for (i = 0; i < cpus->n; i = j + 1) {
 		for (j = i; j + 1 < cpus->n && cpus->id[j + 1] == cpus->id[j] + 1; j++)
 			;
-		fits = string_append(buf, size, i == j ? "%s%d" : "%s%d-%d", i > 0 ? "," : "",
-				     cpus->id[i], cpus->id[j]);
+		string_append(buf, size, i == j ? "%s%d" : "%s%d-%d", i > 0 ? "," : "", cpus->id[i],
+			      cpus->id[j]);
 	}
-	return fits;
 }
 
 void cpu_model(char *buf, size_t size)

@@ -43,8 +43,8 @@ void cpus_online(struct cpus *cpus);
  */
 void cpus_to_soak(int n, const struct cpus *list, struct cpus *cpus);
 
-/* Writes `cpus`, which must be ascending, as a kernel CPU list.  False if it was cut off at `size`. */
-bool cpus_format(const struct cpus *cpus, char *buf, size_t size);
+/* Writes `cpus`, which must be ascending, as a kernel CPU list: CPU_LIST_MAX has room for any. */
+void cpus_format(const struct cpus *cpus, char *buf, size_t size);
 
 /* Stores the CPUs' model, as /proc/cpuinfo names it; an empty string where it does not. */
 void cpu_model(char *buf, size_t size);

@@ -65,21 +65,20 @@ static bool is_first_line(struct gauge *g, unsigned reason)
  */
 static bool measure(struct gauge *g, bool second, struct calibration *c, const _Atomic int *stop)
 {
-	const struct soaker *s = g->instrument.soaker;
 	const char *what = g->setup->what;
 	bool is_whole, is_said;
 
 	if (!g->instrument.kind->baseline(&g->instrument, c, g->seconds, stop))
 		return false;
-	is_whole = baseline_is_whole(c);
+	is_whole = baseline_held(c) < 0;
 	g->half = second && !is_whole;
 	if (is_whole && c->others <= CAL_BUSY)
 		return true;
 	is_said = atomic_fetch_or(&g->said.reasons, UNSAFE_BASELINE_BUSY) & UNSAFE_BASELINE_BUSY;
 	if (!is_whole && !second && is_first_line(g, UNSAFE_BASELINE_BUSY))
-		baseline_warn_held(s, c, "before the", what, "no load is measured");
+		baseline_warn_held(c, "before the", what, "no load is measured");
 	else if (!is_whole && second && !is_said)
-		baseline_warn_held(s, c, "after the", what,
+		baseline_warn_held(c, "after the", what,
 				   "only the baseline before it could be used, and the load is "
 				   "unsafe");
 	else if (is_whole && !is_said)
@@ -111,12 +110,6 @@ static void rebase(struct gauge_mark *m, const struct calibration *from,
 	}
 }
 
-static void forget_after(struct gauge *g)
-{
-	free(g->after.cpu);
-	g->after.cpu = NULL;
-}
-
 void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to,
 		 const _Atomic int *stop)
 {
@@ -129,7 +122,8 @@ void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to
 	g->after = (struct calibration){.cpus = c->cpus};
 	g->seconds = fmax(g->seconds, (to->sum.time - from->sum.time) / c->cpus.n);
 	if (!measure(g, true, &g->after, stop)) {
-		forget_after(g);
+		free(g->after.cpu);
+		g->after.cpu = NULL;
 		return;
 	}
 	copy(&mean, &g->after);
@@ -162,7 +156,7 @@ static bool start_soaking(struct gauge *g)
 	struct soaker *s = soaker_start(&g->calibration.cpus, g->setup->wait, why);
 
 	if (s != NULL)
-		g->instrument = instrument_soak(s);
+		g->instrument = (struct instrument){&by_soaking, .soaker = s};
 	else if (g->setup->never_idle)
 		die("%s: " SOAK_WAY_OUT, why);
 	else if (is_first_line(g, UNSAFE_SOAKED_ALREADY))
@@ -176,7 +170,7 @@ bool gauge_watch(struct gauge *g)
 	struct idle *w = idle_open(&g->calibration.cpus, why);
 
 	if (w != NULL)
-		g->instrument = instrument_idle(w);
+		g->instrument = (struct instrument){&by_idle_time, .idle = w};
 	else if (g->setup->never_idle)
 		die("--idle: %s", why);
 	else if (is_first_line(g, UNSAFE_NOT_MEASURED))
@@ -233,7 +227,7 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 		if (stop != NULL && *stop != 0)
 			return false;
 	} while (now_ns() < until);
-	busiest_find(soaked ? soaker_keeper(g->instrument.soaker) : 0, busiest);
+	busiest_find(busiest);
 	snprintf(why, DIE_MAX,
 		 "--wait-idle %g: other programs took %.1f%% of the machine in the last "
 		 "second%s",
@@ -252,9 +246,9 @@ void gauge_stop(struct gauge *g)
 		soaker_stop(g->instrument.soaker);
 	free(g->instrument.idle);
 	g->instrument = (struct instrument){.kind = NULL};
-	forget_after(g);
+	free(g->after.cpu);
 	free(g->calibration.cpu);
-	g->calibration.cpu = NULL;
+	g->after.cpu = g->calibration.cpu = NULL;
 }
 
 /*

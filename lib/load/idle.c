@@ -314,12 +314,4 @@ static void sample(const struct instrument *in, const struct calibration *c,
 	free(at);
 }
 
-struct instrument instrument_idle(struct idle *w)
-{
-	static const struct instrument_kind watching = {
-		.sample = sample,
-		.baseline = measure_baseline,
-	};
-
-	return (struct instrument){.kind = &watching, .idle = w};
-}
+const struct instrument_kind by_idle_time = {.sample = sample, .baseline = measure_baseline};

@@ -80,7 +80,8 @@ void yield_measure(const struct cpus *cpus, struct yield *y);
  * The processes.
  */
 
-#define SOAK_GAP_NS 1000 /* the shortest gap; the shortest interrupts take longer */
+#define SOAKER_NAME "zc-soaker" /* as ps(1) has the soakers' process */
+#define SOAK_GAP_NS 1000        /* the shortest gap; the shortest interrupts take longer */
 
 /* Processes share the counts, and libatomic's locks work inside one process only. */
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics");

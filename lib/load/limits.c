@@ -124,7 +124,7 @@ struct usage {
 };
 
 /* Reads those of all processes, and returns how many there are. */
-static int usages_read(pid_t keeper, struct usage *u)
+static int usages_read(struct usage *u)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -132,8 +132,7 @@ static int usages_read(pid_t keeper, struct usage *u)
 
 	while (d != NULL && n < USAGES_MAX && (e = readdir(d)) != NULL) {
 		u[n].pid = (pid_t)strtol(e->d_name, NULL, 10);
-		if (u[n].pid > 0 && getsid(u[n].pid) != keeper &&
-		    clock_getcpuclockid(u[n].pid, &u[n].clock) == 0)
+		if (u[n].pid > 0 && clock_getcpuclockid(u[n].pid, &u[n].clock) == 0)
 			n += clock_gettime(u[n].clock, &u[n].time) == 0;
 	}
 	if (d != NULL)
@@ -141,11 +140,11 @@ static int usages_read(pid_t keeper, struct usage *u)
 	return n;
 }
 
-void busiest_find(pid_t keeper, char text[BUSIEST_STRLEN])
+void busiest_find(char text[BUSIEST_STRLEN])
 {
 	struct usage *u = alloc_or_die(USAGES_MAX, sizeof(*u), "processes");
 	const uint64_t begin = now_ns();
-	const int n = usages_read(keeper, u);
+	const int n = usages_read(u);
 	double share, most = SHARE_LEAST;
 	char path[32], name[32];
 	struct timespec now;
@@ -160,7 +159,8 @@ void busiest_find(pid_t keeper, char text[BUSIEST_STRLEN])
 			 (double)(now.tv_nsec - u[i].time.tv_nsec) / 1e9) /
 			seconds_between(begin, now_ns());
 		snprintf(path, sizeof(path), "/proc/%d/comm", u[i].pid);
-		if (share < most || file_read_line(path, name, sizeof(name)) != 0)
+		if (share < most || file_read_line(path, name, sizeof(name)) != 0 ||
+		    strcmp(name, SOAKER_NAME) == 0)
 			continue;
 		most = share;
 		snprintf(text, BUSIEST_STRLEN,

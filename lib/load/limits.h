@@ -81,7 +81,6 @@ void limits_say(unsigned unsafe, struct limits_said *said);
 
 /*
  * Watches all processes for a fifth of a second and stores `; the busiest program was NAME (pid N),
- * 99% of a CPU`, the end of a message.  The keeper's session is omitted: it soaks.  The text is empty
- * where no program took a tenth of a CPU, as one that another PID namespace hides.
+ * 99% of a CPU`, the end of a message.  Soakers are omitted.  The text is empty where no program took a tenth of a CPU, as one that another PID namespace hides.
  */
-void busiest_find(pid_t keeper, char text[BUSIEST_STRLEN]);
+void busiest_find(char text[BUSIEST_STRLEN]);

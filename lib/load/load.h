@@ -125,8 +125,8 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l);
 
 /*
- * The two ways to measure how busy the CPUs are, behind the same calls: instrument_soak() of baseline.h,
- * and instrument_idle().
+ * The two ways to measure how busy the CPUs are, behind the same calls: by_soaking of baseline.h, and
+ * by_idle_time.
  */
 
 struct idle;
@@ -160,7 +160,7 @@ struct instrument {
  *	w = idle_open(&cpus, why);
  *	if (w == NULL)
  *		die("%s", why);
- *	in = instrument_idle(w);
+ *	in = (struct instrument){&by_idle_time, .idle = w};
  *
  * The kernel measures the columns idle and iowait of /proc/stat (proc_stat(5)) where it has NO_HZ: from
  * the entry of the idle loop to its exit or the next interrupt, up to the reading (get_cpu_idle_time_us(),
@@ -180,4 +180,4 @@ struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX]);
 void idle_gross(const struct idle *w, struct calibration *c);
 
 /* The instrument.  Any thread may read it.  What is spun is time asleep. */
-struct instrument instrument_idle(struct idle *w);
+extern const struct instrument_kind by_idle_time;

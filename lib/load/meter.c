@@ -133,7 +133,7 @@ static void baseline_take(struct meter *m)
 	const struct calibration *old = &m->gauge.calibration;
 	struct own_baseline *b = &m->baseline;
 
-	m->renewed = !b->stop && b->taken.cpu != NULL && baseline_is_whole(&b->taken) &&
+	m->renewed = !b->stop && b->taken.cpu != NULL && baseline_held(&b->taken) < 0 &&
 		     (old->cpu == NULL || is_old(old) ||
 		      b->taken.others <= fmax(CAL_BUSY, old->others));
 	if (m->renewed)
@@ -255,10 +255,9 @@ static void measure_first(struct meter *m)
 	struct calibration *c = &m->gauge.calibration;
 
 	m->gauge.instrument.kind->baseline(&m->gauge.instrument, c, 0, NULL);
-	if (baseline_is_whole(c))
+	if (baseline_held(c) < 0)
 		return;
-	baseline_warn_held(m->gauge.instrument.soaker, c, "at the", "start",
-			   "no load is measured until the machine is idle");
+	baseline_warn_held(c, "at the", "start", "no load is measured until the machine is idle");
 	free(c->cpu);
 	c->cpu = NULL;
 }
@@ -278,8 +277,8 @@ static void soak(struct meter *m)
 {
 	struct soaker *s = soaker_start_parkable(&m->gauge.calibration.cpus, &m->holder);
 
-	m->gauge.instrument = instrument_soak(s);
-	if (soaker_is_parked(s)) {
+	m->gauge.instrument = (struct instrument){&by_soaking, .soaker = s};
+	if (m->holder.pid >= 0) {
 		name_holder(m);
 		return;
 	}

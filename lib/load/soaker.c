@@ -278,17 +278,13 @@ struct soaker *soaker_start_parkable(const struct cpus *cpus, struct lock_holder
 	struct soaker *s = soaker_new_or_die(cpus);
 
 	if (lock_take(s->lock, SOAK_WAIT, h)) {
+		h->pid = -1;
 		soaker_soak_or_die(s, cpus);
 	} else {
 		atomic_store(&s->parked, 1);
 		soaker_fork_or_die(s);
 	}
 	return s;
-}
-
-bool soaker_is_parked(const struct soaker *s)
-{
-	return atomic_load(&s->parked) != 0;
 }
 
 void soaker_park(struct soaker *s)
@@ -305,11 +301,6 @@ bool soaker_unpark(struct soaker *s, struct lock_holder *h)
 	atomic_store(&s->parked, 0);
 	syscall(SYS_futex, &s->parked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	return true;
-}
-
-pid_t soaker_keeper(const struct soaker *s)
-{
-	return s->keeper;
 }
 
 void soaker_stop(struct soaker *s)

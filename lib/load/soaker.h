@@ -58,11 +58,10 @@ struct soaker *soaker_start(const struct cpus *cpus, double wait, char why[DIE_M
 
 /*
  * The same for a program that does not soak all of the time.  Where another set runs, *h has its
- * holder and these soakers are parked from the start: they sleep, without the machine's lock.
+ * holder and these soakers are parked from the start: they sleep, without the machine's lock.  Otherwise
+ * h->pid is -1.
  */
 struct soaker *soaker_start_parkable(const struct cpus *cpus, struct lock_holder *h);
-
-bool soaker_is_parked(const struct soaker *s);
 
 /* Puts the soakers to sleep, unlocks the machine.  Their counts are invalid until they are back. */
 void soaker_park(struct soaker *s);
@@ -73,9 +72,6 @@ void soaker_park(struct soaker *s);
  * were taken since.  Dies if the soakers have ended.
  */
 bool soaker_unpark(struct soaker *s, struct lock_holder *h);
-
-/* The process that started the soakers' process. */
-pid_t soaker_keeper(const struct soaker *s);
 
 /* Dies if the soakers have ended: the work that they no longer do would be taken for load. */
 void soaker_check_or_die(const struct soaker *s);

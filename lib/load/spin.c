@@ -30,21 +30,6 @@ struct soak_thread {
 };
 
 /*
- * What stands between these two changes together: a reader in another process reads it again if it
- * was changed meanwhile.
- */
-static void change_begin(struct soak_cpu *me)
-{
-	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
-}
-
-static void change_end(struct soak_cpu *me)
-{
-	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_release);
-}
-
-/*
  * Counts the gap between two turns, at `last` and at `now`.  If the kernel has counted a context
  * switch, others had the CPU.  Otherwise the thread had it, and what its CPU clock lacks the host of
  * a virtual machine took if the gap is long, or, on a kernel with IRQ_TIME_ACCOUNTING, an interrupt.
@@ -56,7 +41,9 @@ static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t l
 	uint64_t gap = now - last, tasks = me->tasks_ns, host = me->host_ns, lacking, after;
 	struct rusage used;
 
-	change_begin(me);
+	/* A reader in another process reads the counts again if `changes` has risen meanwhile. */
+	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
 	getrusage(RUSAGE_THREAD, &used);
 	lacking = raw_ns() - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - t->ran_before);
 	lacking = lacking > tasks + host + t->irq ? lacking - tasks - host - t->irq : 0;
@@ -77,7 +64,7 @@ static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t l
 		*turns += (after - now) / t->turn;
 	atomic_store_explicit(&me->gap_ns, me->gap_ns + gap, memory_order_relaxed);
 	atomic_store_explicit(&me->last_ns, after, memory_order_relaxed);
-	change_end(me);
+	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_release);
 	return after;
 }
 
@@ -101,13 +88,6 @@ static void stay_bound(struct soak_cpu *me)
 	while (cpu_bind(me->id) != 0)
 		sleep_ns(SOAK_RETRY_NS);
 	atomic_store(&me->away, false);
-}
-
-/* Sleeps while the soakers are parked.  The time counts as a task's: nobody reads it. */
-static void wait_while_parked(struct soaker *s)
-{
-	while (atomic_load(&s->parked) != 0)
-		syscall(SYS_futex, &s->parked, FUTEX_WAIT, 1, NULL, NULL, 0);
 }
 
 /* Lets the core's other thread have its units for some tens of cycles. */
@@ -134,6 +114,7 @@ static inline void rest(void)
 static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory,
 				struct soak_thread t)
 {
+	_Atomic uint32_t *const parked = &me->soaker->parked;
 	const uint64_t start = raw_ns();
 	uint64_t last = start, dirty_at = start, enter_at = start, turns = 0, dirty = 0, now;
 	bool dirtied = false;
@@ -161,10 +142,10 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 			line = (line + SOAK_LINE) % SOAK_MEMORY;
 			dirty_at = now + SOAK_DIRTY_NS;
 		} else if (now >= enter_at) {
-			if (atomic_load_explicit(&me->soaker->parked, memory_order_relaxed) == 0)
-				(void)getppid();
-			else
-				wait_while_parked(me->soaker);
+			(void)getppid();
+			/* It sleeps while it is parked.  The time counts as a task's: nobody reads it. */
+			while (atomic_load_explicit(parked, memory_order_relaxed) != 0)
+				syscall(SYS_futex, parked, FUTEX_WAIT, 1, NULL, NULL, 0);
 			enter_at = now + SOAK_ENTER_NS;
 		}
 		atomic_store_explicit(&me->turns, ++turns, memory_order_relaxed);
@@ -172,7 +153,7 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 	}
 }
 
-/* The time of the fastest of many calls of `what` and a reading of the clock, in ns. */
+/* The shortest time of a clock reading and a call of `what`, unless it is NULL, of a thousand; in ns. */
 static uint64_t fastest(void (*what)(void))
 {
 	uint64_t best = UINT64_MAX, from, took;
@@ -180,15 +161,12 @@ static uint64_t fastest(void (*what)(void))
 
 	for (i = 0; i < 1000; i++) {
 		from = raw_ns();
-		what();
+		if (what != NULL)
+			what();
 		took = raw_ns() - from;
 		best = took < best ? took : best;
 	}
 	return best;
-}
-
-static void nothing(void)
-{
 }
 
 static void enter_kernel(void)
@@ -199,7 +177,7 @@ static void enter_kernel(void)
 /* A thread's state: the shortest gap is longer than a turn, or a system call, where they are slow. */
 static struct soak_thread thread_state(void)
 {
-	const uint64_t plain = fastest(nothing), rested = fastest(rest);
+	const uint64_t plain = fastest(NULL), rested = fastest(rest);
 	const uint64_t call = SOAK_GAP_CALLS * fastest(enter_kernel);
 	struct soak_thread t = {.rests = rested <= SOAK_REST_NS};
 
@@ -236,7 +214,7 @@ _Noreturn void spin_main(struct soaker *s, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the soakers end when the keeper does */
 	if (getppid() != parent)          /* the keeper has ended already */
 		_exit(EXIT_FAILURE);
-	prctl(PR_SET_NAME, "zc-soaker");
+	prctl(PR_SET_NAME, SOAKER_NAME);
 	if (setpriority(PRIO_PROCESS, 0, 19) != 0)
 		atomic_store(&s->policy_errno, errno);
 	if (sched_setscheduler(0, SCHED_IDLE, &none) != 0)

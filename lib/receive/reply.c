@@ -275,7 +275,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	load_init(&f.host); /* it would be a mean over idle hours */
 	r.total.refused = x->places.refused;
 	netstat_read(&to);
-	r.total.tcp = netstat_between(&from, &to);
+	rises_between(&from, &to, &r.total.tcp, sizeof(to));
 	report_replies(&x->report, &f, 0, &r.total);
 	free(r.worker);
 }

@@ -258,7 +258,7 @@ static void request_all(struct request_run *rr)
 	intervals_end(&rr->report->intervals);
 	run_end(r);
 	netstat_read(&to);
-	rr->requester[0].counts.tcp = netstat_between(&from, &to);
+	rises_between(&from, &to, &rr->requester[0].counts.tcp, sizeof(to));
 }
 
 /* Makes all connections of one size.  Returns what all threads saw, in the counts of the first. */

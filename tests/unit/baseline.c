@@ -54,7 +54,7 @@ static void test_sample(void)
 	struct baseline b[2] = {{.spin = 0.9, .speed = 10}, {.spin = 0.8, .speed = 20}};
 	const struct calibration c = {.cpus.n = 2, .cpu = b};
 	struct soaker *s = two_soakers();
-	const struct instrument in = instrument_soak(s);
+	const struct instrument in = {&by_soaking, .soaker = s};
 	struct load_sample sum, each[2];
 
 	in.kind->sample(&in, &c, &sum, each);
@@ -109,9 +109,9 @@ static void test_rounds(void)
 	   "a baseline is that of the rounds that agree, the last");
 	ok(near(c.all.tasks_sd, 0.005 * sqrt(16. / 15)) && near(c.all.spin_sd, 0),
 	   "the standard deviations of a baseline are those between its windows");
-	ok(baseline_is_whole(&c), "a baseline in which every CPU spun is whole");
+	ok(baseline_held(&c) < 0, "a baseline in which every CPU spun is whole");
 	c.cpu[0].spin = 0;
-	ok(!baseline_is_whole(&c), "a CPU that had no time to spin has no baseline");
+	ok(baseline_held(&c) == 0, "a CPU that had no time to spin has no baseline");
 	free(c.cpu);
 	free(w);
 }

@@ -64,7 +64,7 @@ static void test_netstat(void)
 	netstat_parse(names, values, &n);
 	ok(n.retransmits == 4 && n.timeouts == 1 && isnan(n.overflows) && isnan(n.syn_retransmits),
 	   "netstat: a counter is found by its name; one without name or value is not known");
-	n = netstat_between(&from, &to);
+	rises_between(&from, &to, &n, sizeof(n));
 	ok(n.retransmits == 3 && n.syn_retransmits == 0 && isnan(n.timeouts) && n.overflows == 0,
 	   "netstat: a counter rises, does not step back, and is unknown if it was at one end");
 }

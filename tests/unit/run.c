@@ -44,7 +44,7 @@ static void test_host(void)
 			   f.host.rates.interrupts == 250,
 		   "%s", cases[i].title);
 	}
-	r.gauge.instrument = instrument_soak(NULL); /* nothing reads it */
+	r.gauge.instrument.kind = &by_soaking; /* nothing reads it */
 	run_host_figures(&r, &f);
 	ok(near(f.host.load, 0.5) && f.host.seconds == 2 && f.host.cpus == 1,
 	   "a host has the load between the two samples");
