@@ -14,8 +14,8 @@ static struct send_options opt;
 static struct run run;
 
 /*
- * The first signal ends the run, which is reported, and of a comparison the rounds that are complete; a
- * second ends the program, which may wait for the server, or for whoever reads its report.
+ * The first signal ends the run: zcc reports it, or the complete rounds of a comparison.  A second signal ends the
+ * program, which may be waiting for the server or for the reader of its report.
  */
 static void on_signal(int sig)
 {
@@ -58,7 +58,7 @@ static void close_report(void *report, const char *why)
  * The order of events.
  */
 
-/* Whether the load of an end that was measured is unsafe, or there is none of this one. */
+/* Whether the load of either end is unsafe, or that of this end is missing. */
 static bool is_unsafe(const struct send_result *res)
 {
 	const struct load *here = &result_host(res)->host, *there = &res->received.host;
@@ -67,8 +67,8 @@ static bool is_unsafe(const struct send_result *res)
 }
 
 /*
- * Judges a transfer and reports it.  Returns NULL or what is wrong, which may be in `why`; complete
- * figures go to run i of the plan.
+ * Checks a transfer, reports it, and adds complete figures to run i of the plan.  Returns NULL or what is
+ * wrong, a text that may be in `why`.
  */
 static const char *judge(const struct transfer *t, struct plan *plan, int i, int retry,
 			 char why[DIE_MAX])
@@ -99,8 +99,8 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, int
 }
 
 /*
- * Sends the file set over connections of its own, as run i of the plan, which gets the figures.  Returns
- * NULL or what is wrong, which may be in `why`.
+ * Sends the file set over new connections, as run i of the plan.  Returns NULL or what is wrong, a text that
+ * may be in `why`.
  */
 static const char *send_once(struct send_report *rep, const struct fileset *set, struct plan *plan,
 			     int i, int retry, char why[DIE_MAX])
@@ -126,7 +126,7 @@ static const char *send_once(struct send_report *rep, const struct fileset *set,
 	return error;
 }
 
-/* Has the lines about a run of a plan name it, of which each reason has one line, or with -d all. */
+/* In a comparison lines about a load name the run, and each reason has one line, or with -d all of them. */
 static void name_run(const struct plan *plan, int i)
 {
 	static char place[COMPARISON_PLACE];
@@ -193,7 +193,7 @@ static void plan_find(struct plan *plan, struct saved *before, struct saved *kep
 	if (against != NULL) {
 		saved_read_or_die(before, "--against", against);
 		comparison_check_or_die(plan, before->last, "--against", against);
-		/* Sessions that are compared with are none of this side. */
+		/* If both options name the same sessions, these count as the other side only. */
 		if (kept->last != NULL && strcmp(kept->text, before->text) != 0)
 			plan->earlier = kept->last;
 	}

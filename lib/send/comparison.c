@@ -122,7 +122,7 @@ static bool is_known(const struct plan *p, enum plan_figure f)
 	return false;
 }
 
-/* The name of run i, of two plans with the time that `of` is of. */
+/* The name of run i; if there are two plans, with the time of the plan `of`. */
 static const char *label(const struct plan *p, const struct plan *of, int i, char buf[FIGURE])
 {
 	char name[NAME];
@@ -134,7 +134,7 @@ static const char *label(const struct plan *p, const struct plan *of, int i, cha
 	return buf;
 }
 
-/* Prints run i of a plan, or if that is NULL the table's head, with names of that width. */
+/* Prints run i of the plan `of`, or if that is NULL the table's head, with names of that width. */
 static void print_row(const struct plan *p, const struct plan *of, int i, int width)
 {
 	char text[FIGURE];
@@ -219,7 +219,7 @@ static const struct figures *end_with(const struct plan_run *run, const struct f
 	return isnan(figure_value(row, &run->sent)) ? &run->received : &run->sent;
 }
 
-/* How many runs have what may explain how runs differ; 0 if it is not different, or does not matter. */
+/* How many runs know a figure that may explain their difference; 0 if it hardly differs, or does not matter. */
 static int explaining(const struct plan *p, const struct figure *row)
 {
 	double value, least = INFINITY, most = -INFINITY;
@@ -238,7 +238,7 @@ static int explaining(const struct plan *p, const struct figure *row)
 	return explains ? n : 0;
 }
 
-/* A line for each of what may explain how the runs differ: the figures of all rounds together. */
+/* A line for each figure, of all rounds together, that may explain how the runs differ. */
 static void print_why(const struct plan *p)
 {
 	const unsigned parts = differing_in(p);
@@ -265,7 +265,7 @@ static void print_why(const struct plan *p)
 	}
 }
 
-/* A line for each reason that made loads unsafe, or left none. */
+/* A line for each reason why loads were unsafe, or could not be measured. */
 static void print_unsafe(const struct plan *p)
 {
 	const bool known = is_known(p, PLAN_LOAD) || is_known(p, PLAN_REMOTE_LOAD);
@@ -308,8 +308,8 @@ static const struct {
 };
 
 /*
- * Prints each setting that a session, or an earlier one, had otherwise than a plan, where that is known: a
- * line of text, or its key in JSON.
+ * Prints each setting that is known to differ between a plan and a session, or an earlier one: a line of text,
+ * or its key in JSON.
  */
 static void print_differences(const struct plan *now, const struct plan *then, struct json *j)
 {
@@ -332,7 +332,7 @@ static void print_differences(const struct plan *now, const struct plan *then, s
 	}
 }
 
-/* What all runs have in common, and the other sessions. */
+/* Prints what all runs have in common, and the other sessions. */
 static void print_above(const struct plan *p, const struct send_options *opt)
 {
 	char name[NAME];
@@ -469,9 +469,9 @@ void comparison_print(const struct plan *p, const struct send_report *r, const c
 		for (i = p->before != NULL ? 0 : 1; i < p->n; i++)
 			print_ratio(p, i, ratios[k]);
 	if (p->before != NULL && p->before->earlier == NULL && p->earlier == NULL)
-		report("one session each: a state that lasts as long, such as a boot, the CPUs of "
-		       "interrupts\n  or other guests of the host, is in the ratio: repeat both (--save "
-		       "adds a session)\n");
+		report("one session each: the ratio includes what lasts for a session, such as a "
+		       "boot, the\n  CPUs of interrupts or other guests of the host: repeat both "
+		       "(--save adds one)\n");
 	if (p->rounds > 1 && p->n > (p->before != NULL ? 1 : 2))
 		report("95%% is for each interval by itself: of 20 equal runs, one differs by "
 		       "chance\n");
@@ -479,7 +479,7 @@ void comparison_print(const struct plan *p, const struct send_report *r, const c
 		report("--precision %g%% was not reached in %d round%s%s\n", percent(precision),
 		       p->rounds, plural((uint64_t)p->rounds),
 		       plan_is_hopeless(p, precision)
-			       ? ", which\n  have more of error in common: run longer (-t)"
+			       ? ":\n  the error that all rounds share is larger: run longer (-t)"
 			       : "");
 	print_why(p);
 	print_unsafe(p);

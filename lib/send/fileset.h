@@ -38,8 +38,8 @@ struct fileset {
 void fileset_open(struct fileset *set, char **names, int n, bool zeros);
 
 /*
- * Reads all files into memory, each from the begin of a page, which the streams share.  Dies if they take
- * more than a quarter of the machine's memory.
+ * Reads all files into memory, which the streams share; each begins with a page.  Dies if they take more than
+ * a quarter of the machine's memory.
  */
 void fileset_preload(struct fileset *set);
 

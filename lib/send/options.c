@@ -26,7 +26,7 @@ static void take_host(const struct option_row *o, char *text, void *to)
 	*(is_own ? &opt->source : &opt->server) = arg_host(o, text, is_own ? NULL : &opt->port);
 }
 
-/* Each value of a list is a run, and one that is given twice would be two rows of one name. */
+/* Each value of a list is a run: a value that is given twice would make two rows of the same name. */
 static void take_list(const struct option_row *o, char *text, void *to)
 {
 	const bool may_repeat = strcmp(o->name, "request") == 0;
@@ -243,7 +243,7 @@ static const struct option_row rows[] = {
  * Options together.
  */
 
-/* Of what is not given there is one value; a plan has PLAN_ROUNDS rounds, and one run alone has one. */
+/* A list that is not given has one value.  A comparison has PLAN_ROUNDS rounds, a single run has one. */
 static void settle_comparison(struct send_options *opt)
 {
 	struct compare_options *c = &opt->compare;

@@ -1,6 +1,6 @@
 /*
- * options.h: what zcc is asked to do: the table of its options, their checks and defaults.  They are only
- * read then, but for the method and the streams: those are of the run that zcc chose last.
+ * options.h: the options of zcc: their table, checks and defaults.  Later only the method, the streams and the
+ * port change: they are those of the run under way.
  *
  *	first = options_parse(&opt, argc, argv);
  */
@@ -67,7 +67,7 @@ struct send_options {
 };
 
 /*
- * Stores what is asked for; what is wrong is a usage error.  Returns the index of the first file.  --help
+ * Stores the options; a wrong one is a usage error.  Returns the index of the first file.  --help
  * and --version are printed and end the program.
  */
 int options_parse(struct send_options *opt, int argc, char **argv);

@@ -68,9 +68,9 @@ void plan_note(struct plan *p, const struct send_options *opt, const struct send
 }
 
 /*
- * The part of a load's uncertainty that all rounds share.  A receipt does not tell which part that is: a
- * receiver keeps the baseline of its start for many clients, so all of it counts.  What in truth varies
- * then counts twice, as the rounds scatter by it too: the interval is too wide rather than too narrow.
+ * The part of a load's uncertainty that all rounds share.  A receipt does not have this part.  As a receiver keeps
+ * one baseline for many clients, its whole uncertainty counts as shared.  The part of it that varies counts
+ * twice then, also in the scatter of the rounds: the interval is too wide rather than too narrow.
  */
 static double shared_of(const struct load *l)
 {
@@ -142,12 +142,11 @@ static double shared_share(const struct plan *p, int i, enum plan_figure f)
 }
 
 /*
- * How often run i follows itself at once, from the end of a round to the start of the next, so that the
- * baseline between is one of both.
+ * How often run i ends a round and begins the next, so that both share the baseline between them.
  */
 static int neighbours(const struct plan *p, int i)
 {
-	/* Where each run has either instrument in turn, that is started anew. */
+	/* With both instruments in turn, each run starts its instrument anew. */
 	if (strcmp(p->run[0].instrument, p->run[p->n - 1].instrument) != 0)
 		return 0;
 	if (p->n == 1)

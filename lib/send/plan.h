@@ -19,8 +19,8 @@
 #include "lib/send/report.h"
 
 /*
- * What a plan keeps of a run in each round, of this host and of the receiver, where it is another host.
- * The first five are compared; the others say how far the loads can be trusted.
+ * The figures that a plan keeps of a run in each round: of this host, and of the receiver if that is another
+ * host.  The first five are compared; the others tell how far the loads can be trusted.
  */
 enum plan_figure {
 	PLAN_RATE, /* KiB per second */
@@ -50,7 +50,7 @@ struct plan_run {
 	struct figures sent, received;
 };
 
-/* What all runs of a plan have in common, and another plan may have otherwise. */
+/* Settings that all runs of a plan share, and that may differ in another plan. */
 enum plan_setting {
 	PLAN_SERVER,
 	PLAN_INTERFACE,
@@ -82,7 +82,7 @@ struct plan {
 void plan_open(struct plan *p, int runs, int rounds);
 void plan_close(struct plan *p);
 
-/* Stores a setting, of which what a terminal would obey is replaced. */
+/* Stores a setting, with its control characters replaced. */
 void plan_set(struct plan *p, enum plan_setting k, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -90,8 +90,8 @@ void plan_set(struct plan *p, enum plan_setting k, const char *fmt, ...)
 void plan_note(struct plan *p, const struct send_options *opt, const struct send_result *res);
 
 /*
- * Which run is the k-th of the round under way, from 0.  Each second round has them in reverse order, so
- * that a drift of the machine adds nothing to a ratio of two runs.
+ * Returns which run is the k-th of the round under way, from 0.  Each second round is in reverse order, so that
+ * a drift of the machine adds nothing to the ratio of two runs.
  */
 int plan_turn(const struct plan *p, int k);
 
@@ -102,9 +102,9 @@ int plan_turn(const struct plan *p, int k);
 void plan_add(struct plan *p, int i, const struct send_result *res);
 
 /*
- * The mean of a figure of run i.  Its interval has two parts, in quadrature: what the rounds scatter, and
- * what all of them share, which no number of rounds makes smaller.  If there are earlier sessions, the
- * scatter is that of the sessions' means.
+ * The mean of a figure of run i.  Its interval adds two errors in quadrature: the scatter of the rounds, and the
+ * error that all rounds share, which more rounds do not reduce.  If there are earlier sessions, the scatter is
+ * that of the sessions' means.
  */
 struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f);
 
@@ -115,13 +115,12 @@ struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f);
 int plan_reference(const struct plan *p, int i);
 
 /*
- * How many times run i has the figure of its reference in the same rounds.  What they share moves both
- * loads by as many points, so that only the difference of its shares of the loads is left; two
- * instruments share nothing.
+ * The ratio of a figure of run i to that of its reference in the same rounds.  The error that both share moves
+ * both loads by the same number of points, so that only the difference of its shares of the loads remains; two
+ * instruments share no error.
  *
- * Unless p->before is NULL, how many times it has the figure that it has in that plan.  What is compared are
- * rounds, or if either plan has several sessions, sessions: a single one is taken to scatter like those of
- * the other.
+ * Unless p->before is NULL, the ratio to the figure of the same run in that plan: by rounds, or by sessions if
+ * either plan has several.  A single session is taken to scatter like those of the other plan.
  */
 struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f);
 
@@ -132,13 +131,13 @@ int plan_sessions(const struct plan *p);
 unsigned plan_unsafe(const struct plan *p, int i, enum plan_figure f);
 
 /*
- * Whether half of the interval of each cost is at most that share of it; where no load was measured,
- * of each throughput.  It must have been so a round before, too, and fewer than PLAN_ROUNDS rounds are
- * never precise: a few may agree by chance, and who stops just then finds too narrow an interval.
+ * Whether half of the interval of each cost, or without a load of each throughput, is at most this share of it,
+ * after this round and after the one before.  Fewer than PLAN_ROUNDS rounds are never precise: a few may agree
+ * by chance, and stopping just then gives too narrow an interval.
  */
 bool plan_is_precise(const struct plan *p, double share);
 
-/* Whether more rounds cannot make it so: what they share of a cost is more than that. */
+/* Whether no number of rounds can make them precise: the error that all rounds share is larger. */
 bool plan_is_hopeless(const struct plan *p, double share);
 
 /*

@@ -57,7 +57,7 @@ static void print_transfer(const struct send_result *res, int streams)
 
 	rows_print("transfer", GROUP_TRANSFER, &res->sent, known ? &res->received : NULL);
 	if (!known)
-		report("    no receipt: what the receiver got is not known\n");
+		report("    no receipt: the receiver's figures are not known\n");
 	else if (res->receipts < streams)
 		report("    the receiver's figures omit %d of %d streams, as they have no receipt\n",
 		       streams - res->receipts, streams);
@@ -95,7 +95,7 @@ static void print_load(const struct send_result *res, int streams)
 		report("    receiver: no load: %s\n", no_load_text(r->no_load));
 	if (res->receipts > 0 && r->clients > (uint64_t)streams)
 		report("    the receiver had %ju clients during the transfer: "
-		       "its load is that of all\n",
+		       "its load is that of all of them\n",
 		       (uintmax_t)r->clients);
 }
 

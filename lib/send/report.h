@@ -86,13 +86,13 @@ struct send_report {
  */
 void report_die(struct send_report *r, const char *why);
 
-/* Begins a report in JSON with an object that has what all have: this host, its interface, the server. */
+/* Begins a report in JSON with an object whose members all reports have: this host, its interface, the server. */
 void report_json_open(struct json *j, const char *object, const struct send_report *r,
 		      const struct link *link);
 
 /*
- * Begins the report of a transfer to `target`, whose streams are connected, or if `res` is NULL, of
- * requests.  Text has a beginning of requests alone, and -d lines on stderr.
+ * Begins the report of a transfer, whose streams are connected, or of requests, if `res` is NULL.  As text it
+ * prints the title of requests, and with -d lines on stderr.
  */
 void report_start(struct send_report *r, const struct target *target,
 		  const struct send_result *res);
@@ -105,8 +105,8 @@ void report_interval(struct send_report *r, const struct stream_result *stream,
 		     const struct figures *sum, double start, bool measured);
 
 /*
- * Reports what was measured, unless `res` is NULL, of requests, which have been reported; and in JSON the
- * error, unless that is NULL.
+ * Reports what a transfer measured; `res` is NULL for requests, which were reported one size after the other.
+ * In JSON it adds the error, unless that is NULL.
  */
 void report_end(struct send_report *r, const struct send_result *res, const char *error);
 

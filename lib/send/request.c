@@ -76,8 +76,8 @@ static int send_request(const struct requester *q, int fd)
 }
 
 /*
- * Reads to the end of stream, or of the reply where the connection is kept, or more bytes than were asked for: 0,
- * or the error.
+ * Reads to the end of the stream, or of the reply if the connection is kept, or until more bytes came than were
+ * asked for.  Returns 0 or the error.
  */
 static int read_reply(struct requester *q, int fd, struct reply *r)
 {
@@ -101,7 +101,7 @@ static void count_failure(struct requester *q, int e)
 {
 	struct request_run *rr = q->rr;
 	const int kind = requests_count_failure(&q->counts, e);
-	/* To wait for one that times out was long enough. */
+	/* A time-out took long enough to count as all the failures. */
 	const int failed = kind == FAIL_TIMEOUT ? HOPELESS : 1;
 
 	if (kind == FAIL_PORTS || e == EMFILE || e == ENOBUFS)
@@ -152,8 +152,8 @@ static void count_success(struct requester *q, const struct reply *r)
 }
 
 /*
- * Connects, if it must, asks and reads, and counts how that ended.  A stop shuts the socket down: what fails
- * from then on was open.
+ * Makes a request, over a new connection if none is kept, and counts how it ended.  A stop shuts the socket
+ * down: a request that fails after a stop counts as open.
  */
 static void request_once(struct requester *q)
 {
@@ -299,7 +299,7 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 
 	if (rr->run->stop > 0)
 		return "interrupted";
-	/* One that was being made meanwhile may have succeeded, but others were not made. */
+	/* A connection under way at the end may have succeeded, but the rest were not made. */
 	if (rr->succeeded && rr->failures < HOPELESS && !rr->closes)
 		return NULL;
 	snprintf(why, DIE_MAX, "%s port %s: %s%s: is there a zcs --reply%s?", opt->server,

@@ -76,7 +76,7 @@ struct slow_wait {
 	enum stall_place place;
 };
 
-#define SLOW_MAX 64 /* of which that is kept */
+#define SLOW_MAX 64 /* how many of them are kept */
 
 /* The requests of one size: those of one thread, or of all. */
 struct requests {

@@ -57,12 +57,13 @@ double latency_percentile(const struct latency *h, double p)
  */
 
 /*
- * A wait is a stall if it lasts STALL_NS or longer, and STALL_TIMES the median of the waits at its place, or of the
- * time in which a tenth of the connections were made: the network's delay alone does not explain it.
+ * A wait is a stall if it lasts at least STALL_NS, and at least STALL_TIMES as long as the smaller of two times: the
+ * median wait at its place, and the time within which a tenth of the connections were made.  The network's
+ * delay alone does not explain such a wait.
  */
 #define STALL_NS    20000000u
 #define STALL_TIMES 5
-#define STALL_KNOWN 32 /* requests from which on the medians so far tell something */
+#define STALL_KNOWN 32 /* requests after which the medians can be used */
 
 #define STEAL_SHOWN 0.01 /* share of the CPU time; less hardly delays anything */
 
@@ -78,7 +79,7 @@ static double stall_from(const struct requests *q, enum stall_place p)
 	return (double)class_low(class_of((uint64_t)ns)); /* a class is a stall, or is none */
 }
 
-/* Keeps a wait that may be a stall in the order of time, unless it is later than so many others. */
+/* Inserts a wait that may be a stall, by time.  If there are SLOW_MAX already, the latest is dropped. */
 static void keep_slow(struct requests *q, struct slow_wait s)
 {
 	int i = q->n_slow;
@@ -176,7 +177,7 @@ void requests_add(struct requests *sum, const struct requests *q)
 		keep_slow(sum, q->slow[i]);
 }
 
-/* What a histogram has from the class of so many ns on. */
+/* The part of a histogram from the class of `ns` on. */
 static struct latency latency_from(const struct latency *h, double ns)
 {
 	struct latency from = {.max = (double)h->max >= ns ? h->max : 0};
@@ -362,8 +363,8 @@ static void latencies_text(const struct latency *h)
 }
 
 /*
- * Whether no request stalled, and a stall would have been seen: where the network's delay is more than a
- * fifth of 40 ms, a wait of that length is none.
+ * Whether no request stalled, and a stall would have been seen: if the network's delay is more than a fifth of
+ * 40 ms, a wait of 40 ms does not count as a stall.
  */
 static bool none_stalled(const struct requests *q)
 {

@@ -130,5 +130,5 @@ void run_host_figures(const struct run *r, struct figures *f);
 /* The time `seconds` after `ns`, or NEVER if that is 0. */
 uint64_t time_after(uint64_t ns, double seconds);
 
-/* The end of the interval after one that was due: those that passed while zcc was stopped are not made up. */
+/* The end of the interval after one that was due.  Intervals that passed while zcc was stopped are skipped. */
 uint64_t interval_after(uint64_t due, uint64_t now, double seconds);

@@ -177,10 +177,10 @@ static void die_if_refused(const struct stream *st, const struct figures *receiv
 }
 
 /*
- * Dies of what a call on the socket failed with, or one that sends a file.  On a connection that has not
- * ended that is the file's failure, this kernel's or that of its memory, unless it is of what may be
- * pinned.  A server that rejects a stream sends the reason and closes.  A zcs --reply reads 4 bytes, and
- * closes: what its socket's buffer took is acknowledged.
+ * Dies of a failed call on the socket, or of a failed send of the file `f`.  While the connection is open, the
+ * cause is the file, the kernel or its memory; ENOBUFS means that too much is pinned.  A server that rejects a
+ * stream sends the reason and closes.  A zcs --reply reads 4 bytes and closes: what its socket's buffer took is
+ * acknowledged.
  */
 #define REPLY_ACKED (1024 * 1024)
 
@@ -478,7 +478,7 @@ void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *s
 
 	getsockname(sock, (struct sockaddr *)&st->result->local, &len);
 	sock_keep_alive(sock);
-	/* It was that of connect(2): stream_watch() is for the rest. */
+	/* The socket's time-out was for connect(2); stream_watch() has that of the transfer. */
 	if (opt->timeout > 0 && sock_set_timeout(sock, 0) != 0)
 		die_errno("--timeout %g", opt->timeout);
 	if (opt->bytes == 0)
