@@ -28,13 +28,6 @@ static double bytes_of_call(const struct figures *f)
 	return f->calls > 0 ? (double)f->bytes / (double)f->calls : NAN;
 }
 
-double figures_mapped(const struct figures *f)
-{
-	const double bytes = (double)f->bytes;
-
-	return f->bytes == 0 ? NAN : f->mapped > bytes ? 1 : f->mapped / bytes;
-}
-
 static double calls_per_second(const struct figures *f)
 {
 	return per_second((double)f->calls, f->seconds);
@@ -64,6 +57,11 @@ static double cost_uncertainty(const struct figures *f)
 static double part_of(double part, double all)
 {
 	return all > 0 ? fmin(fmax(part, 0) / all, 1) : NAN;
+}
+
+double figures_mapped(const struct figures *f)
+{
+	return isnan(f->mapped) ? NAN : part_of(f->mapped, (double)f->bytes);
 }
 
 /* What remains of the time in which TCP was busy, beside what it waited for, is the path's or this host's. */
