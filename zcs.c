@@ -1,5 +1,5 @@
 /*
- * zcs: receives what zcc sends, any number of clients at once, and reports how fast.  This file
+ * zcs: receives what zcc sends, from any number of clients at once, and reports how fast.  This file
  * has the options and the order of events; lib/receive has the parts.
  */
 #include <sys/eventfd.h>
@@ -26,7 +26,7 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
-/* Opens all that needs privileges; returns the listener. */
+/* Opens everything that needs privileges; returns the listener. */
 static int open_all(struct context *x)
 {
 	struct rlimit files;
@@ -97,12 +97,12 @@ static int run(struct context *x)
 		serve_replies(x, listener, &unblocked);
 	else
 		serve(x, listener, &unblocked);
-	/* Clients that are late did not send all. */
+	/* Clients that are still connected have not sent all. */
 	x->group.failed |= x->group.n > 0;
 	status = x->report.failed || (opt.once && x->group.failed) ? EXIT_FAILURE : EXIT_SUCCESS;
 	/*
-	 * Clients that are late still use what a return would free, and exit(3) would wait for a
-	 * stderr that one of them has locked and cannot write.  The soakers end by themselves.
+	 * The threads of such clients still use what a return would free, and exit(3) would wait if one of
+	 * them has locked stderr and cannot write.  The soakers end by themselves.
 	 */
 	if (x->group.n == 0 || ftrylockfile(stderr) == 0)
 		note_omitted(x->places.log.omitted);
@@ -135,7 +135,7 @@ static void take_prefixes(const struct option_row *o, char *text, void *to)
 			     text);
 }
 
-/* The address to listen on, and the port where it is behind the address. */
+/* The address to listen on, and the port if the argument has one. */
 static void take_address(const struct option_row *o, char *text, void *to)
 {
 	struct receive_options *all = to;
@@ -170,7 +170,7 @@ static const struct option_row rows[] = {
 	 OPTION_CPUS, AT(bind)},
 	{.help = "\nClients:\n"},
 	{"1", "once", NULL,
-	 "exit when the first client, and all that came while one was connected, have left",
+	 "exit when the first client has left, and all that came while one was connected",
 	 OPTION_FLAG, AT(once)},
 	{"", "allow", "PREFIXES",
 	 "serve only clients of these addresses, such as 192.0.2.0/24,::1; repeatable (default: all "
@@ -201,12 +201,10 @@ static const struct option_row rows[] = {
 	 AT(user)},
 	{.help = "\nCPU load:\n"},
 	{"c", "cpu-load", NULL,
-	 "measure the CPU load of this host while there are clients by soaking: what they take from "
+	 "measure the CPU load of this host by soaking while there are clients: what they take from "
 	 "other work; without a calibration by cyclesoak -C, zcs measures the idle host first",
 	 OPTION_FLAG, AT(gauge.soak), .not_with = "--idle"},
-	{"", "idle", NULL,
-	 "measure it by the CPUs' idle time: how busy they make a machine of its own; nothing is "
-	 "soaked",
+	{"", "idle", NULL, "measure it by idle time: how busy the CPUs are, without soaking",
 	 OPTION_FLAG, AT(gauge.idle)},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE (default ./counts_per_sec, unless it does not fit this "

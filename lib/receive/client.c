@@ -4,13 +4,14 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 
-#define LINGER        10   /* seconds for a client to close, at most */
-#define REJECTED_MOST 64   /* clients that are rejected in a row before others leave */
-#define LEAST_NS      1000 /* that a transfer takes: a receipt has microseconds, and 0 is no time */
+#define LINGER        10 /* seconds for a client to close, at most */
+#define REJECTED_MOST 64 /* clients rejected in a row, before those that have ended are removed */
+#define LEAST_NS                                                                                   \
+	1000 /* the least time of a transfer: a receipt has microseconds, and must not have 0 */
 
 /*
- * Reads the client's counts and the host's into *mark.  The host's take long to read, unless they were
- * read just now: at the begin of what is measured they are read first, at its end last.
+ * Reads the client's counts and the host's into *mark.  The host's counters take long to read, unless they were
+ * read just now: they are read first when the measurement begins, and last when it ends.
  */
 static void client_mark(const struct client *c, struct mark *mark)
 {
@@ -56,8 +57,8 @@ static bool has_come(const struct client *c, int timeout_ms)
 }
 
 /*
- * Receives until the warm-up is over, and what has come by then: that belongs to it, however many calls
- * it takes.  Returns what receive_some() does.
+ * Receives until the warm-up is over, and then the data that had arrived by its end: they belong to it.
+ * Returns what receive_some() returns.
  */
 static int warm_up(struct client *c)
 {
@@ -92,7 +93,7 @@ static void receive(struct client *c)
 	int more = 1;
 	ssize_t n;
 
-	/* The counters that the first mark has are read by now, so that it does not delay the clock. */
+	/* The counters are read before the first mark, which would otherwise start late. */
 	counters_recent(&x->counters, c->interface, &c->begin.counters);
 	/* The clock starts before the first byte is read, so that a transfer of one call takes time. */
 	has_come(c, -1);
@@ -141,8 +142,8 @@ static void client_figures(struct client *c)
 }
 
 /*
- * Sends the receipt, and with it the end of the stream.  A client of 2001 has closed by now, and no
- * receipt reaches it: that is no error.
+ * Sends the receipt, and with it the end of the stream.  It is no error if the client has closed, as clients of
+ * 2001 have.
  */
 static void send_receipt(int sock, const struct figures *f)
 {
@@ -175,7 +176,7 @@ static void linger(struct client *c)
 		log_client(&x->places, &c->place, "sent more than it announced");
 }
 
-/* Stores why a client that has ended did not keep to the wire, unless a call failed; nothing if it did. */
+/* Stores why a client failed, unless a failed call has; nothing if the client kept to the wire. */
 static void client_judge(struct client *c)
 {
 	const struct wire *wire = &c->receiver.wire;
@@ -199,8 +200,8 @@ static void client_judge(struct client *c)
 }
 
 /*
- * Logs a client that has failed; returns whether one that has ended has a summary.  One that moved next
- * to nothing may come back soon, so that its summaries are limited.
+ * Logs a client that has failed; returns whether the client has a summary.  The summaries of clients that moved
+ * next to nothing are limited: such a client may reconnect often.
  */
 static bool has_summary(struct client *c)
 {
@@ -306,7 +307,7 @@ void clients_look(struct context *x, int listener)
 	struct client *c, *next = LIST_FIRST(&x->group.clients);
 	int i;
 
-	/* One that waits, perhaps behind some that are rejected, joins the group before others leave it. */
+	/* A client that waits, perhaps behind rejected ones, joins the group before others leave it. */
 	for (i = 0; i < REJECTED_MOST && !places_lack(&x->places) && poll(&p, 1, 0) > 0; i++)
 		if (client_accept(x, listener))
 			break;

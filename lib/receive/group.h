@@ -1,7 +1,7 @@
 /*
- * group.h: the clients that are connected at the same time: each joins before the last of the others has
- * left.  The figures of a client, a group or an interval are those between two readings of what was done
- * so far.  struct context has what all parts of zcs share.
+ * group.h: a group is the clients that are connected at the same time: each joins before the last of the others
+ * has left.  The figures of a client, a group or an interval are the difference between two marks.  struct
+ * context has what all parts of zcs share.
  *
  *	group_join(&context, client);		(the main thread)
  *	...					(the client's thread counts client->bytes)
@@ -17,23 +17,23 @@
 #include "lib/receive/report.h"
 #include "lib/report/stalls.h"
 
-#define RATES_NS 100000000 /* the host's counters tell nothing of a shorter time */
+#define RATES_NS 100000000 /* the host's counters are too coarse for a shorter time */
 
 struct context;
 
-/* The state at one time: a zeroed struct, and then what is read of it. */
+/* The counts at one time.  A member that is not read is 0. */
 struct mark {
 	uint64_t ns;                  /* now_ns() */
 	uint64_t bytes, calls, files; /* received so far; in reply mode calls are replies */
-	double mapped;                /* of a client alone: of these bytes those that were mapped */
-	struct meter_mark load;       /* if it is measured */
-	struct counters counters;     /* if they are read: counters.ns != 0 */
+	double mapped;                /* bytes that were mapped; only of a client */
+	struct meter_mark load;       /* if the load is measured */
+	struct counters counters;     /* of the host; counters.ns is 0 if they were not read */
 };
 
 /* Stores the time and a sample of the load. */
 void mark_now(struct meter *m, struct mark *mark);
 
-/* Computes all figures but those that marks do not have: warmup, clients, cpu and tcp. */
+/* Computes all figures except those that marks do not have: warmup, clients, cpu and tcp. */
 void figures_between(const struct context *x, const struct mark *from, const struct mark *to,
 		     struct figures *f);
 
@@ -44,18 +44,18 @@ struct client {
 	struct context *context;
 	pthread_t thread;
 	int number;                  /* from 0 */
-	double cpu;                  /* to which its thread is bound; NAN: none */
-	char interface[IF_NAMESIZE]; /* by which it is reached; empty: unknown */
+	double cpu;                  /* the CPU to which its thread is bound; NAN: none */
+	char interface[IF_NAMESIZE]; /* via which it is reached; empty: unknown */
 	struct receiver receiver;
-	struct stall_watch silence; /* the group's lock is for it */
+	struct stall_watch silence; /* under the group's lock */
 	_Atomic uint64_t bytes;     /* received so far */
-	uint64_t calls;             /* that received them; only its own thread reads them */
+	uint64_t calls;             /* that received these bytes; only its own thread reads it */
 	struct mark begin, end;     /* of what is measured */
 	_Atomic bool warming;       /* it is in its warm-up */
-	_Atomic bool ended;         /* its thread has ended, and set what follows */
+	_Atomic bool ended;         /* its thread has ended, and has set the members below */
 	struct figures figures;
 	char why[160]; /* why it failed; empty if it did not */
-	bool summary;  /* the report has one of it */
+	bool summary;  /* the report has its summary */
 };
 
 struct client_group {
@@ -64,11 +64,11 @@ struct client_group {
 	int n;                  /* clients now */
 	_Atomic uint64_t total; /* clients in this group so far */
 	uint64_t removed_bytes; /* received from all clients that have left since the start */
-	struct figures sum;     /* what was measured of those that have left */
+	struct figures sum;     /* of the clients that have left */
 	struct mark begin, end;
-	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
-	struct stalls stalls;        /* of those that have left, since the group began */
-	pthread_mutex_t lock;        /* of the clients' stalls: both threads look */
+	char interface[IF_NAMESIZE]; /* of all clients; empty: they have several */
+	struct stalls stalls;        /* of the clients that have left, since the group began */
+	pthread_mutex_t lock;        /* of the clients' stalls, at which two threads look */
 	bool summary;                /* a client has a summary */
 	bool finished;               /* a client has sent all that it announced */
 	bool failed;                 /* a client failed, since the start */
@@ -91,21 +91,19 @@ struct context {
 };
 
 /*
- * Waits for events until `due_ns` of now_ns(), UINT64_MAX: without a limit, or for a signal, which is
- * blocked but in `unblocked`.  Meanwhile a thread that dies can end the report.
+ * Waits for events or a signal until `due_ns` of now_ns(); UINT64_MAX: without a limit.  Signals are blocked
+ * outside this wait, whose mask is `unblocked`.  Meanwhile another thread may die and end the report.
  */
 void wait_for_events(struct context *x, struct pollfd *p, nfds_t n, uint64_t due_ns,
 		     const sigset_t *unblocked);
 
-/* Adds a client to the group, or begins one with it. */
+/* Adds a client to the group, or begins a group with it. */
 void group_join(struct context *x, struct client *c);
 
-/*
- * Removes a client and adds its figures to the group's.  The last client ends the group's report.
- */
+/* Removes a client and adds its figures to the group's.  With the last client the group's report ends. */
 void group_remove(struct context *x, struct client *c);
 
-/* Looks at all clients, for their stalls. */
+/* Looks at all clients for stalls. */
 void group_look(struct context *x);
 
 /* Ends the report of the group. */
@@ -115,41 +113,40 @@ void group_close(struct context *x);
 void interval_next(struct context *x);
 
 /*
- * client.c: accepts a client that sends, if one waits, and starts its thread; then removes those from the
- * group that had ended before.  So a client that waits to be accepted belongs to the group.  `listener`
- * is -1 once it is closed.
+ * client.c: accepts a client that sends, if one waits, and starts its thread; then removes the clients that
+ * have ended.  In this order a client that waits to be accepted belongs to the group.  `listener` is -1 once it
+ * is closed.
  */
 void clients_look(struct context *x, int listener);
 
 /*
- * reply.c: serves clients that ask for N bytes each until a signal, with a line of the report for each
- * interval in which there were replies, and one at the end.  A thread for each CPU waits for the events
- * of its own clients, and accepts new ones from the listener that all threads share.
+ * reply.c: serves clients that ask for N bytes each, until a signal.  Prints a line for each interval in which
+ * there were replies, and one at the end.  A thread for each CPU waits for the events of its own clients, and
+ * accepts new ones from the listener that all threads share.
  */
 void serve_replies(struct context *x, int listener, const sigset_t *unblocked);
 
 /*
- * server.c: listens, gives up the privileges for that, and serves clients.
+ * server.c: listens, drops privileges, and serves clients.
  *
  *	fd = listen_or_die(&opt);	(a port below 1024)
  *	privileges_drop_or_die("nobody");
  *	serve(&context, fd, &unblocked);
  *
- * Listens on one socket for IPv6 and IPv4; for IPv4 alone on a host without IPv6.  Does not
+ * Listens on one socket for IPv6 and IPv4; for IPv4 alone on a host without IPv6.  The socket does not
  * block.
  */
 int listen_or_die(const struct receive_options *opt);
 
 /*
- * Becomes that user, with that user's groups, without a capability (capabilities(7)) and for
- * good.  Dies if it cannot; a process that is that user already may keep other groups.  Call it before
- * there are threads.
+ * Becomes this user for good, with the user's groups and without a capability (capabilities(7)), or dies.  A
+ * process that already is this user may keep other groups.  To be called before there are threads.
  */
 void privileges_drop_or_die(const char *user);
 
 /*
- * Serves until a signal, which is blocked but in `unblocked`, or with -1 until the first group
- * ends.  Closes the listener.  On a signal the clients' streams end, and their summaries are
- * awaited for SUMMARIES_NS; clients that are still there after that are in group.n.
+ * Serves until a signal, for which it waits with the mask `unblocked`, or with -1 until the first group ends.
+ * Closes the listener.  On a signal it ends the clients' streams and waits up to SUMMARIES_NS for their
+ * summaries; group.n is the number of clients that are left.
  */
 void serve(struct context *x, int listener, const sigset_t *unblocked);

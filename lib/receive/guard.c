@@ -129,8 +129,8 @@ bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
  */
 
 /*
- * The count of the places that a client's network has: an IPv4 address, or 64 bits of an IPv6 address,
- * as one site usually owns all addresses of these.
+ * The count of the places that a client's network has.  A network is an IPv4 address, or the first 64 bits of an
+ * IPv6 address, since one site usually owns all addresses with these bits.
  */
 static int *network_of(struct places *s, const struct sockaddr_storage *peer)
 {
@@ -176,7 +176,7 @@ void place_close(struct places *s, struct place *p)
 	close(p->sock);
 }
 
-/* Has close(2) reset the connection: what is left of it for the client is not kept by the kernel. */
+/* Makes close(2) reset the connection: the kernel drops what is still unsent. */
 static void reset_at_close(const struct place *p)
 {
 	const struct linger reset = {.l_onoff = 1};
@@ -185,8 +185,8 @@ static void reset_at_close(const struct place *p)
 }
 
 /*
- * Rejects a client, with a line for the log and a word for the client.  Only the wire has a place for that:
- * the receipt's.
+ * Rejects a client, with a line in the log and a word for the client.  The word is sent in place of a receipt,
+ * which only the wire has.
  */
 static void reject(struct places *s, const struct place *p, const char *word, const char *why)
 {
@@ -214,7 +214,7 @@ bool places_lack(const struct places *s)
 	return s->lacked_ns != 0 && now_ns() < s->lacked_ns + LACK_NS;
 }
 
-/* After an error of accept(2): those that are not about a lack are the connection's. */
+/* Notes that accept(2) failed for lack of a resource.  Its other errors concern one connection. */
 static void note_lack(struct places *s, int e)
 {
 	const uint64_t now = now_ns();

@@ -1,6 +1,6 @@
 /*
- * guard.h: the options of zcs, and which clients it serves, how many at a time, for how long they may be silent, and how
- * many lines it prints about them.  It is the same in stream mode and in reply mode.
+ * guard.h: the options of zcs; and which clients it serves, how many at a time, for how long they may be silent,
+ * and how many lines it prints about them, in stream mode and in reply mode.
  *
  *	struct client *c = places_accept(&places, listener, sizeof(*c));
  *	...					(every LOOK_NS: places_look(&places))
@@ -8,7 +8,7 @@
  *	place_close(&places, &c->place);
  *
  * The clients of one network, an IPv4 address or 64 bits of IPv6, have at most three quarters of the
- * places, and at least one: another network is served beside the busiest.
+ * places, and at least one, so that other networks are served beside the busiest.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct receive_options {
 	struct sock_options sock;
 	struct cpus bind; /* CPUs to run on; empty: any */
 	const char *port; /* number of the port; "0": the kernel chooses one */
-	/* The address to listen on, NULL: all; whose privileges to take, NULL: to keep them. */
+	/* The address to listen on, NULL: all; the user to become, NULL: none. */
 	const char *address, *user;
 	struct gauge_setup gauge; /* whether and how the host's load is measured */
 	struct allow allow;       /* clients to serve */
@@ -53,24 +53,24 @@ struct receive_options {
  */
 bool allow_add(struct allow *allow, const char *list);
 
-/* Prints a line on stderr in one piece; warnx(3) would let other threads' lines come between. */
+/* Prints a line on stderr in one piece, unlike warnx(3), into which other threads can print. */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #define LOG_LINES     20 /* about clients, in LOG_NS */
 #define LOG_NS        10000000000u
 #define LOOK_NS       500000000u /* between two looks at all clients */
-#define LACK_NS       100000000u /* accept(2) pauses after a lack of descriptors or memory */
+#define LACK_NS       100000000u /* for which accept(2) pauses if it lacks descriptors or memory */
 #define NETWORK_SLOTS 4096
 
 /*
- * A connection and its place.  While it has one, every thread may see it, under the lock of the
- * places.  It is the first member of what represents a client.
+ * A connection and its place.  While it has a place, every thread may read it under the lock of the places.
+ * It is the first member of the struct of a client.
  */
 struct place {
 	LIST_ENTRY(place) link;
 	int sock;
 	struct sockaddr_storage peer;
-	int *network;        /* how many places its network has */
+	int *network;        /* the number of places that its network has */
 	uint64_t moved;      /* bytes moved up to the last look */
 	uint64_t active_ns;  /* when it was last found to have moved something */
 	_Atomic bool silent; /* it moved nothing for --idle-timeout, and its connection was ended */
@@ -82,8 +82,9 @@ struct places {
 	/* cppcheck-suppress unusedStructMember ; LIST_*() use it */
 	LIST_HEAD(place_head, place) all;
 	_Atomic int n;
-	int network[NETWORK_SLOTS]; /* places of each; networks of one hash share a number */
-	uint64_t looked_ns;         /* when all clients were last looked at; 0: never */
+	int network
+		[NETWORK_SLOTS]; /* places of each network; those with the same hash share them */
+	uint64_t looked_ns;      /* when all clients were last looked at; 0: never */
 	_Atomic uint64_t lacked_ns; /* when accept(2) last lacked something; 0: never */
 	_Atomic uint64_t refused;   /* clients that were rejected */
 	struct {
@@ -93,8 +94,8 @@ struct places {
 };
 
 /*
- * Whether one line more about a client may be printed, which is counted.  No client can flood the
- * log; of the lines that may not be printed the next has the number.
+ * Whether one more line about a client may be printed: clients cannot flood the log.  Counts the line, and prints
+ * the number of lines that were omitted before it.
  */
 bool log_allows(struct places *s);
 
@@ -106,8 +107,8 @@ bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
 void note_omitted(int n);
 
 /*
- * Accepts a client and gives it a place.  Returns `size` zeroed bytes, which the caller frees and
- * which begin with its struct place; NULL if there was no client, or it was rejected.
+ * Accepts a client and gives it a place.  Returns `size` zeroed bytes that begin with its struct place, to be
+ * freed by the caller; NULL if there was no client, or it was rejected.
  */
 void *places_accept(struct places *s, int listener, size_t size);
 
@@ -120,11 +121,11 @@ bool places_lack(const struct places *s);
  */
 void places_look(struct places *s);
 
-/* Takes a client's place away and closes its socket. */
+/* Frees a client's place and closes its socket. */
 void place_close(struct places *s, struct place *p);
 
-/* Rejects a client that has a place, as there is too little for it, and closes its socket. */
+/* Rejects a client that has a place, because zcs lacks a resource for it, and closes its socket. */
 void place_reject(struct places *s, struct place *p, const char *why);
 
-/* Why a silent client was dropped: a format, of opt->idle_timeout. */
+/* Why a silent client was dropped: a format for opt->idle_timeout. */
 #define SILENT "silent for %g seconds (--idle-timeout)"

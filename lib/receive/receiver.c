@@ -127,7 +127,7 @@ struct zerocopy_receiver {
 	size_t skip;            /* bytes that the next call has to copy */
 };
 
-/* Maps the socket, where pages of r->size bytes will be; without one it tries whether this host can. */
+/* Maps r->size bytes of the socket.  Without a socket (-1), tries whether this host can. */
 static const char *zerocopy_open(struct receiver *r)
 {
 	const int sock = r->sock >= 0 ? r->sock : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -175,7 +175,7 @@ static ssize_t zerocopy_map(struct receiver *r, struct zerocopy_receiver *z)
 	return feed(r, z->map, q.length) + feed(r, z->copy, copied);
 }
 
-/* As the call that maps does not wait, another one does, if there are no data. */
+/* The call that maps does not wait for data: if there are none, recv(2) does. */
 static ssize_t zerocopy_step(struct receiver *r, size_t size)
 {
 	struct zerocopy_receiver *z = r->state;
@@ -192,7 +192,7 @@ static ssize_t zerocopy_step(struct receiver *r, size_t size)
 	return zerocopy_copy(r, z, size);
 }
 
-/* The mapping keeps the connection open: it goes before the socket is closed. */
+/* The mapping would keep the connection open after close(2). */
 static void zerocopy_close(struct receiver *r)
 {
 	struct zerocopy_receiver *z = r->state;
@@ -215,7 +215,7 @@ static void zerocopy_close(struct receiver *r)
 struct uring_receiver {
 	struct uring ring;
 	struct uring_buffers buffers;
-	bool armed; /* the request goes on: more completions of it will come */
+	bool armed; /* the request is active: more completions of it will come */
 	int last;   /* the result that ended the stream, 0 or -errno; 1: it goes on */
 };
 
@@ -296,7 +296,7 @@ static ssize_t uring_receive(struct receiver *r, size_t size)
 	return -1;
 }
 
-/* Ends the request, so that the connection is not used by the ring any more, and closes that. */
+/* Ends the request, after which the ring does not use the connection, and closes the ring. */
 static void uring_receive_close(struct receiver *r)
 {
 	struct uring_receiver *u = r->state;

@@ -18,21 +18,21 @@ struct receiver;
 #define STATE_BUFFER SIZE_MAX /* r->state is a buffer of r->size bytes */
 
 /*
- * A way to receive.  A member that is NULL is not needed.  `open` fills r->state, and returns NULL or
- * why it cannot.  `step` makes one system call, which waits for data and takes `size` bytes at most, and has
- * the wire count them; more may be in the socket afterwards.  It returns the bytes, 0 at the end of the
- * stream, or -1 with errno.  `close` undoes `open`, also where that failed, but for the memory of r->state.
+ * A way to receive.  A method may lack a function, which is NULL.  `open` fills r->state, and returns NULL or
+ * why it cannot.  `step` makes one system call, which waits for data and takes at most `size` bytes, and has
+ * the wire count them; the socket may have more afterwards.  It returns the bytes, 0 at the end of the
+ * stream, or -1 with errno.  `close` undoes `open`, even if that failed, but does not free r->state.
  */
 struct receive_method {
 	const char *name;
 	size_t size;  /* default bytes of a call */
 	size_t state; /* bytes of r->state; or STATE_BUFFER */
 	/*
-	 * Each header is received by a call of its own, and a step is asked for bytes of one body.  Other
-	 * methods find headers in the data that they receive.
+	 * A call of its own receives each header, and a step takes bytes of one body only.  Other methods find
+	 * headers in the data that they receive.
 	 */
 	bool reads_bodies_alone;
-	bool maps; /* the kernel may map data instead of copying them, which the receiver counts */
+	bool maps; /* the kernel may map data instead of copying them; the receiver counts such bytes */
 	const char *(*open)(struct receiver *r);
 	ssize_t (*step)(struct receiver *r, size_t size);
 	void (*close)(struct receiver *r);
@@ -47,8 +47,8 @@ struct receiver {
 	struct wire wire; /* what has come so far */
 	size_t size;      /* the most bytes that one call asks for */
 	void *state;      /* of the method; NULL: it has none, or is not open */
-	double mapped; /* bytes that the kernel mapped instead of copying them; NAN: no such method */
-	bool excess;   /* more data came than the wire announced */
+	double mapped;    /* bytes that the kernel mapped; NAN: the method does not map */
+	bool excess;      /* more data came than the wire announced */
 };
 
 /* Dies, with the reason, if this host lacks what the method needs. */
@@ -63,7 +63,7 @@ void receiver_init(struct receiver *r, int sock, const struct receive_method *me
  */
 const char *receiver_open(struct receiver *r, size_t size);
 
-/* Receives once, and waits for data if there are none.  Returns what a step does. */
+/* Receives once; waits for data if there are none.  Returns what a step returns. */
 ssize_t receiver_receive(struct receiver *r);
 
 /* Frees what receiver_open() allocated; the socket stays open. */

@@ -7,16 +7,16 @@
 #define EVENTS     64          /* of one epoll_wait() */
 #define REPLY_SIZE (64 * 1024) /* bytes of each send of a reply */
 
-#define ARRIVAL_NS 50000000u /* with a load: between two looks whether a client has come */
-/* Without a client, until intervals are not printed any more: two lost SYNs delay one for 3 s. */
+#define ARRIVAL_NS 50000000u /* between two looks for a first client, if the load is measured */
+/* For which intervals are still printed without a client: two lost SYNs delay a client by 3 s. */
 #define SERIES_NS 4000000000u
 
 struct request {
 	struct place place;
 	unsigned char header[WIRE_HEADER];
-	unsigned header_len; /* bytes of it that are here */
+	unsigned header_len; /* bytes of the header that have arrived */
 	uint32_t unsent;     /* bytes of the reply */
-	uint32_t events;     /* for which epoll(7) watches it; 0: it need not be watched yet */
+	uint32_t events;     /* for which epoll(7) watches it; 0: it is not watched yet */
 	bool replied;        /* it has had a reply */
 };
 
@@ -24,7 +24,7 @@ struct reply_worker {
 	struct replier *all;
 	pthread_t thread;
 	int epoll;
-	bool paused; /* for a lack: new clients have to wait */
+	bool paused; /* it accepts no client, since accept(2) lacked a resource */
 	_Atomic uint64_t replies, bytes;
 };
 
@@ -42,7 +42,7 @@ static void request_close(struct reply_worker *w, struct request *q)
 	free(q);
 }
 
-/* Has the worker woken by these events.  A request that comes with its client needs none. */
+/* Has these events wake the worker.  A request that has arrived with its client needs none. */
 static void request_watch(struct reply_worker *w, struct request *q, uint32_t events)
 {
 	struct epoll_event ev = {.events = events, .data.ptr = q};
@@ -116,7 +116,7 @@ static void request_read(struct reply_worker *w, struct request *q)
 	memcpy(&size, q->header, sizeof(size));
 	size = ntohl(size);
 	if (n == 0 && q->replied && q->header_len == 0) {
-		request_close(w, q); /* the client has asked for all that it wants */
+		request_close(w, q); /* the client is done */
 	} else if (n <= 0) {
 		request_wait(w, q, n, EPOLLIN);
 	} else if (q->header_len < WIRE_HEADER) {
@@ -179,7 +179,7 @@ static void workers_start(struct replier *r)
 	cpus_online(&online);
 	r->n = r->context->opt->bind.n > 0 ? r->context->opt->bind.n : online.n;
 	r->worker = alloc_or_die((size_t)r->n, sizeof(*r->worker), "repliers");
-	/* The clients of the first may take all descriptors that are left. */
+	/* All are opened before the first runs, whose clients may take all descriptors that are left. */
 	for (w = r->worker; w < r->worker + r->n; w++) {
 		w->all = r;
 		w->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -207,8 +207,8 @@ static void replies_count(const struct replier *r, struct mark *mark)
 }
 
 /*
- * Waits until a signal comes, or `until`, or a period of the load begins or ends: an interval has the
- * load of all of its time, or none.
+ * Waits for a signal, until `until`, or until a measurement of the load begins or ends: an interval has the load
+ * of its whole time, or none.
  */
 static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unblocked)
 {
@@ -242,7 +242,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	int i;
 
 	netstat_read(&from);
-	/* This precedes the start of the workers, so that the total includes all their replies. */
+	/* The first mark precedes the workers, so that the total includes all their replies. */
 	mark_now(&x->meter, &start);
 	last = start;
 	workers_start(&r);
@@ -254,7 +254,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 		meter_say(&x->meter, &f.host);
 		if (f.calls > 0 || x->places.n > 0)
 			busy_ns = now.ns;
-		/* One without a reply is a stall if a client is connected, or was a short time ago. */
+		/* An interval without a reply is a stall if a client is or recently was connected. */
 		if (busy_ns != 0 && now.ns < busy_ns + SERIES_NS && !x->opt->quiet &&
 		    /* cppcheck-suppress knownConditionTrueFalse ; a signal handler sets it */
 		    (!*x->stop || !isnan(f.host.load)))

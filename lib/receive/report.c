@@ -3,12 +3,12 @@
 #define LISTED_MAX    10000 /* clients of one group in end.streams, which are kept in memory */
 #define SUMMARY_WIDTH 100   /* columns of its lines */
 
-/* Writes what was printed.  If it cannot, that is lost, and a JSON object with it. */
+/* Writes what was printed.  What cannot be written is lost, and the open JSON object with it. */
 static void flush(struct report *r)
 {
 	if (stdout_flush() == 0)
 		return;
-	/* A disk may have room again, for one. */
+	/* These errors may pass: a disk may have room again. */
 	if (r->opt->once || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO &&
 			     errno != EAGAIN))
 		die_errno("stdout");
@@ -18,7 +18,7 @@ static void flush(struct report *r)
 	r->failed = true;
 	r->json.depth = 0;
 	clearerr(stdout);
-	putchar('\n'); /* the begin of a line may have been written */
+	putchar('\n'); /* a part of a line may have been written */
 }
 
 /*
@@ -27,9 +27,8 @@ static void flush(struct report *r)
 
 /*
  * Prints the summary of a client, or of several: their throughput, unless they were cut, their load if
- * there is one, and their bytes.  Each line, of SUMMARY_WIDTH columns at most, begins with `name`, so that
- * grep(1) finds all that belongs to it, and all but the first with two blanks before, so that "^" finds
- * one line.
+ * there is one, and their bytes.  Each line, of SUMMARY_WIDTH columns at most, begins with `name` for grep(1).
+ * Before it all lines but the first have two blanks, so that "^NAME" finds one line of each summary.
  */
 static void print_summary(struct report *r, const char *name, const struct figures *f,
 			  const struct stalls *stalls, bool is_client)
@@ -268,7 +267,7 @@ void report_fail(void *report, const char *why)
 
 	if (!r->opt->json)
 		return;
-	/* The thread that dies may have the lock, or the main one, which prints, does not give it back. */
+	/* The thread that dies may have the lock, or the main thread may have it and be blocked in a write. */
 	until = ns_to_timespec(clock_ns(CLOCK_REALTIME) + 1000000000u);
 	pthread_mutex_timedlock(&r->lock, &until);
 	json_fail(&r->json, why);

@@ -1,14 +1,13 @@
 /*
  * report.h: what zcs prints on stdout: lines of text, or with --json one object for each group of
- * clients.  The main thread alone prints, and has the report's lock but while it waits.
+ * clients.  Only the main thread prints; it has the report's lock except while it waits.
  *
  *	struct report r = {.opt = &opt, .stop = &stop, .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
  *	pthread_mutex_lock(&r.lock);
  *	report_client(&r, &place, &figures, 1, true, NULL);
  *
- * A report that cannot be written is lost, and one message reports it: otherwise a client could
- * end the server by filling the disk.  With `once`, or if the error cannot pass, the program
- * dies.
+ * A report that cannot be written is lost, and zcs prints one message: a full disk must not end the
+ * server.  With `once`, or if the error is permanent, the program dies.
  */
 #pragma once
 
@@ -31,14 +30,14 @@ struct stream_record {
 struct report {
 	const struct receive_options *opt;
 	const _Atomic int *stop; /* the signal that ends the program */
-	/* For a thread that dies.  It is of the kind that reports a deadlock: that may be the main one. */
+	/* For a thread that dies.  The lock detects a deadlock: the thread may be the main one, which has it. */
 	pthread_mutex_t lock;
 	bool failed;                /* something could not be written */
 	struct intervals intervals; /* their table, as text */
 	/* Of JSON. */
 	struct environment environment;
 	struct json json; /* the object that is begun, if one is */
-	/* The group, of which an object begins with what is first printed of it. */
+	/* The group.  Its object begins when something of the group is first printed. */
 	struct sockaddr_storage first; /* its first client */
 	struct link via;               /* the interface of that client */
 	uint64_t began_ns; /* of CLOCK_REALTIME; of replies, their first object; 0: none */
@@ -48,26 +47,25 @@ struct report {
 };
 
 /*
- * Reports a client that has ended, whose socket is still open.  If it has a summary, that is printed, or
- * kept for the JSON object.  `why`, unless it is NULL, is the error of the object: the client did not come
- * to its end.
+ * Reports a client that has ended, whose socket is still open.  Prints its summary, if it has one, or keeps it
+ * for the JSON object.  `why`, unless it is NULL, is why the client failed, the error of the object.
  */
 void report_client(struct report *r, const struct place *p, const struct figures *f,
 		   const struct stalls *stalls, int number, bool summary, const char *why);
 
 /*
- * Prints what came in an interval that began `start` seconds after the group did, and had
- * f->clients at its end; `warm_up`: a client was in its warm-up at either end.
+ * Prints the figures of an interval that began `start` seconds after the group, and had f->clients clients at its
+ * end; `warm_up`: a client was in its warm-up at either end.
  */
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up);
 
-/* A group begins, of which a JSON object is made: its first client is `peer` via `interface`. */
+/* Begins a group that has a JSON object; its first client is `peer` via `interface`. */
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 			const char *interface);
 
 /*
- * Prints the sums of a group and ends its JSON object.  `summary`: a client of it has a summary.  A group
- * without one that moved less than REPORT_LEAST_BYTES has no object, unless that is begun.
+ * Prints the sums of a group and ends its JSON object.  `summary`: a client of it has a summary.  Without one, a
+ * group that moved less than REPORT_LEAST_BYTES has no object, unless the object has begun.
  */
 void report_group(struct report *r, const struct figures *f, const struct stalls *stalls,
 		  bool summary);

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */
-#define REPLY_UNSENT (64 * 1024) /* bytes unsent that stop a reply; one send more makes 128 KiB */
+#define REPLY_UNSENT (64 * 1024) /* unsent bytes that stop a reply; one more send makes 128 KiB */
 #define SUMMARIES_NS 2000000000u /* for the clients' summaries on an interrupt */
 
 /* Returns NULL if *fd listens, otherwise why it cannot, with errno set if a system call failed. */
@@ -77,7 +77,7 @@ void privileges_drop_or_die(const char *user)
 		pw = getpwuid((uid_t)id);
 	if (pw == NULL)
 		die("--user '%s': %s%s", user, errno != 0 ? strerror(errno) : "no such user",
-		    strchr(user, ':') != NULL ? ": give the user alone, whose groups zcs takes"
+		    strchr(user, ':') != NULL ? ": give the user alone, zcs takes the user's groups"
 					      : "");
 	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
 	if ((initgroups(pw->pw_name, pw->pw_gid) != 0 &&
@@ -87,7 +87,7 @@ void privileges_drop_or_die(const char *user)
 		die("--user '%s': %s", user,
 		    errno == EPERM ? "only root can become another user, or leave groups"
 				   : strerror(errno));
-	/* Of this thread, and so of those that it starts: capset(2). */
+	/* The threads that this one starts inherit its capabilities: capset(2). */
 	if (pw->pw_uid != 0 && syscall(SYS_capset, &header, none) != 0)
 		die_errno("--user '%s': capabilities", user);
 }
@@ -97,8 +97,8 @@ void privileges_drop_or_die(const char *user)
  */
 
 /*
- * Waits until a client connects or has ended, or a signal comes.  While there are clients the wait ends
- * with the interval of `period`, or when places_look() is due; at the latest when meter_look() is.
+ * Waits until a client connects or has ended, or a signal comes.  While there are clients the wait ends with the
+ * interval of `period`, or when the next look for stalls is due; at the latest when meter_look() is due.
  */
 static void wait_for(struct context *x, int listener, uint64_t period, const sigset_t *unblocked)
 {
@@ -143,7 +143,7 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	struct client_group *g = &x->group;
 
 	interval_next(x);
-	/* With -1 the first group is all. */
+	/* With -1 the first group is the only one. */
 	while (!*x->stop && (!x->opt->once || x->accepted == 0 || g->n > 0)) {
 		wait_for(x, listener, period, unblocked);
 		clients_look(x, listener);

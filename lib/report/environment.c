@@ -193,7 +193,7 @@ void environment_json_start(struct json *j, const struct environment *e, const s
 	json_close(j, '}');
 }
 
-/* Prints lines `KEY: TEXT`, but for vulnerabilities that the CPUs do not have. */
+/* Prints lines `KEY: TEXT`, except vulnerabilities that the CPUs do not have. */
 static void print_lines(const char *lines, FILE *f, const char *prefix)
 {
 	static const char none[] = ": Not affected";

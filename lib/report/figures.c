@@ -5,7 +5,7 @@
 #include "lib/load/cpus.h"
 
 /*
- * Figures that others give.
+ * Figures computed from others.
  */
 
 double per_second(double n, double seconds)
@@ -64,7 +64,7 @@ double figures_mapped(const struct figures *f)
 	return isnan(f->mapped) ? NAN : part_of(f->mapped, (double)f->bytes);
 }
 
-/* What remains of the time in which TCP was busy, beside what it waited for, is the path's or this host's. */
+/* TCP was busy, and waited neither for a limit nor for pacing: the path or this host took that time. */
 static double waited_for_path(const struct figures *f)
 {
 	return part_of(f->tcp.busy - f->tcp.rwnd_limited - f->tcp.sndbuf_limited -
@@ -85,11 +85,11 @@ static double waited_for_data(const struct figures *f)
 #define LETTERS "abcdefghijklmnopqrstuvwxyz"
 #define DECIMAL DIGITS "-."
 
-/* What the figures of a kind may be. */
+/* The bounds, the unit and the characters of each kind. */
 static const struct kind {
 	double least, most;
 	bool whole;
-	double factor;          /* one of the member's unit in that of the key */
+	double factor;          /* from the member's unit to the key's */
 	const char *characters; /* of the value in a receipt */
 } kinds[] = {
 	[FIGURE_COUNT] = {0, 1e18, true, 1, DIGITS}, /* of bytes, an exabyte */
@@ -112,13 +112,13 @@ static const struct kind {
 	[FIGURE_BASELINE] = {.characters = ""}, /* no receipt has it */
 };
 
-/* What a figure is, and where struct figures has it. */
+/* The kind of a figure, and where struct figures has it. */
 #define NUMBER(k, member)   .kind = FIGURE_##k, .offset = offsetof(struct figures, member)
 #define STRING(k, member)   NUMBER(k, member), .size = sizeof(((struct figures *)0)->member)
 #define PART(member, whole) NUMBER(SHARE, member), .all = offsetof(struct figures, whole)
 #define DERIVED(k, formula) .kind = FIGURE_##k, .derive = (formula)
 
-/* Its objects in JSON, its place in text, and what a sum has of it. */
+/* Its objects in JSON, its place in text, and its rule for sums. */
 #define IN(set)       .objects = IN_##set
 #define TEXT(g, text) .group = GROUP_##g, .label = (text)
 #define ADDED         .sum = SUM_ADDED
@@ -268,7 +268,7 @@ const struct figure *figure_named(const char *key)
 	return &figure_table[i];
 }
 
-/* Whether its member is a double. */
+/* Whether the figure is stored as a double. */
 static bool is_double(const struct figure *row)
 {
 	return row->derive == NULL && row->kind > FIGURE_COUNT && row->kind < FIGURE_WORD;
@@ -333,7 +333,7 @@ void figures_program(struct figures *f)
 	snprintf(f->kernel, sizeof(f->kernel), "%s", u.release);
 }
 
-/* Stores what two streams or clients have together of a figure. */
+/* Stores the sum of a figure of two streams or clients. */
 static void add_row(const struct figure *row, struct figures *sum, const struct figures *a,
 		    const struct figures *b)
 {
@@ -374,7 +374,7 @@ static bool has_characters(enum figure_kind kind, const char *value)
 	return *value != '\0' && value[strspn(value, kinds[kind].characters)] == '\0';
 }
 
-/* The value of a figure; an empty string where it is not known, or no receipt can have it. */
+/* The value of a figure; an empty string if it is not known, or a receipt cannot have it. */
 static const char *value_text(const struct figure *row, const struct figures *f,
 			      char buf[UNSAFE_STRLEN])
 {
@@ -432,7 +432,7 @@ static bool receipt_set(struct figures *f, const struct figure *row, const char 
 	return *end == '\0' && figure_is_possible(row->kind, figure_value(row, f));
 }
 
-/* Reads the string `key=value`.  seen[] has whether the receipt has had the key of each row. */
+/* Reads the string `key=value`.  seen[i] is set if the receipt has already had the key of row i. */
 static bool receipt_pair(struct figures *f, char *pair, bool *seen)
 {
 	char *value = strchr(pair, '=');
@@ -474,6 +474,6 @@ const char *receipt_parse(const char *buf, size_t len, struct figures *f)
 	if (!(seen[0] && seen[1]) && f->refused[0] == '\0')
 		return "lacks bytes or seconds";
 	if (isnan(f->host.cpus) || f->host.cpus < 1)
-		f->host.load = NAN; /* it would be a share of nothing */
+		f->host.load = NAN; /* a load is a share of CPUs */
 	return NULL;
 }

@@ -26,17 +26,14 @@
 
 #define RELEASE_SIZE 65 /* of a kernel's release in struct utsname */
 
-/* The sends by MSG_ZEROCOPY: all, those that the kernel copied, and those not completed yet. */
+/* The sends by MSG_ZEROCOPY: all, those that the kernel copied, and those that have not completed. */
 struct zerocopy_figures {
 	double sends, copied, incomplete;
 };
 
-/*
- * What TCP waited for, in us, beside what struct tcp_figures has of it; and means and maxima of what samples
- * found.
- */
+/* What TCP waited for, in us, beside the times in struct tcp_figures; and means and maxima of samples. */
 struct waits {
-	double elapsed; /* of all streams */
+	double elapsed; /* the sum of the streams' times */
 	double cwnd_limited, pacing_limited;
 	double mean_rtt, max_rtt, mean_cwnd, max_cwnd; /* us, bytes */
 };
@@ -48,56 +45,56 @@ struct figures {
 	uint64_t calls;         /* system calls that moved data */
 	uint64_t warmup;        /* bytes of files before the warm-up was over */
 	double mapped;          /* bytes that were received by mapping them, headers included */
-	uint64_t clients;       /* clients that zcs had since it last had none */
+	uint64_t clients;       /* clients that zcs has served since it last had none */
 	double seconds;         /* the time in which the bytes were moved */
-	bool cut;               /* not all was moved that was announced: there is no throughput */
+	bool cut;               /* less was moved than announced: there is no throughput */
 	char method[16];        /* the name of the method that moved them */
 	double cpu;             /* the number of the CPU to which the thread was bound */
 	struct load host;       /* the host's load and rates */
 	struct tcp_figures tcp; /* the connection's figures */
 	struct waits waits;     /* what the sender's TCP waited for, by samples */
-	/* In us, the longest time in which nothing moved that was to; and how many were over 0.2 s. */
+	/* The longest stall, in us, and the number of stalls over 0.2 s. */
 	double longest_stall, stalls;
 	struct zerocopy_figures zerocopy; /* of a method that uses MSG_ZEROCOPY */
 	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
-	char kernel[RELEASE_SIZE]; /* the release of its kernel, likewise */
+	char kernel[RELEASE_SIZE]; /* the release of its kernel; empty: not known */
 	char no_load[16];          /* why there is no load: NO_LOAD_*; empty: not known */
 	char refused[16];          /* why the other end did not serve; empty if it did */
 };
 
-/* What a figure is: by this it is stored, bounded, and printed. */
+/* The kind of a figure decides how it is stored, bounded and printed. */
 enum figure_kind {
-	FIGURE_COUNT,  /* a uint64_t; those below are doubles */
-	FIGURE_NUMBER, /* whole, too */
-	FIGURE_CPU,    /* the number of one */
-	FIGURE_CPUS,   /* how many */
+	FIGURE_COUNT,  /* a uint64_t; the kinds from here to FIGURE_SHARE are doubles */
+	FIGURE_NUMBER, /* a whole number */
+	FIGURE_CPU,    /* the number of a CPU */
+	FIGURE_CPUS,   /* a number of CPUs */
 	FIGURE_SECONDS,
 	FIGURE_US,        /* microseconds; text has ms */
 	FIGURE_BYTES,     /* text has KiB */
 	FIGURE_RATE,      /* per second */
 	FIGURE_BYTE_RATE, /* bytes per second; JSON has bits */
 	FIGURE_BIT_RATE,  /* bits per second */
-	FIGURE_COST,      /* us/KiB, below 0 if the load is */
-	FIGURE_LOAD, /* a share, below 0 on a machine that does more than when it was calibrated */
-	FIGURE_CHANGE,  /* by which share, which may be below 0 */
-	FIGURE_SHARE,   /* of which 1 is all CPUs; an error may be more */
+	FIGURE_COST,      /* us/KiB, negative if the load is */
+	FIGURE_LOAD, /* a share, negative on a machine that does more than when it was calibrated */
+	FIGURE_CHANGE,  /* a relative change, which may be negative */
+	FIGURE_SHARE,   /* 1 is all CPUs; an uncertainty may be larger */
 	FIGURE_WORD,    /* a string of lower-case letters */
 	FIGURE_NAME,    /* a string of the characters that versions and releases have */
 	FIGURE_REASONS, /* a set of UNSAFE_* */
 	FIGURE_BASELINE /* enum baseline_kind */
 };
 
-/* The objects of JSON: a figure is in a set of them. */
+/* The JSON objects that have a figure, as a set of bits. */
 enum {
 	IN_SENDER = 1 << 0, /* one stream, or all */
 	IN_RECEIVER = 1 << 1,
-	IN_STREAM = 1 << 2, /* that has these two */
+	IN_STREAM = 1 << 2, /* the object that contains these two */
 	IN_INTERVAL = 1 << 3,
-	IN_REQUESTS = 1 << 4, /* of one size; replies */
+	IN_REQUESTS = 1 << 4, /* requests of one size, or replies */
 	IN_HOST = 1 << 5,
 	IN_CPU = 1 << 6, /* the load of one CPU */
 	IN_ACCOUNTING = 1 << 7,
-	IN_WHY = 1 << 8, /* what may explain how runs of a comparison differ */
+	IN_WHY = 1 << 8, /* what may explain why runs of a comparison differ */
 };
 
 /* A group of rows of text. */
@@ -105,20 +102,20 @@ enum figure_group { GROUP_NONE, GROUP_TRANSFER, GROUP_LOAD, GROUP_HOST, GROUP_TC
 
 /* What the sum of several streams or clients has of a figure. */
 enum figure_sum {
-	SUM_LONGEST, /* that of the longest of them */
-	SUM_ADDED,   /* of reasons, those of all */
+	SUM_LONGEST, /* the figure of the longest stream */
+	SUM_ADDED,   /* the sum; of reasons, the union */
 	SUM_MOST,    /* the greatest */
-	SUM_SAME,    /* what all have, if it is the same */
-	SUM_NONE     /* nothing: it is known of one stream alone */
+	SUM_SAME,    /* the figure that all have, if they have the same */
+	SUM_NONE     /* nothing: the figure is known only of one stream */
 };
 
 struct figure {
 	const char *key;     /* in JSON and --save; NULL: not there */
 	const char *receipt; /* in receipts; NULL: not there */
 	enum figure_kind kind;
-	size_t offset, size;                        /* of its member; */
-	size_t all;                                 /* that of which the figure is a part; or */
-	double (*derive)(const struct figures *of); /* it is a function of others */
+	size_t offset, size; /* of its member */
+	size_t all; /* offset of the whole, if the figure is a share of another figure; or 0 */
+	double (*derive)(const struct figures *of); /* computes it from others; or NULL */
 	unsigned objects;                           /* of JSON: a set of IN_* */
 	enum figure_group group;
 	const char *label; /* in text, with the unit */
@@ -132,16 +129,16 @@ extern const int figure_rows;
 /* The row of a key of JSON or --save; ends the program if there is none. */
 const struct figure *figure_named(const char *key);
 
-/* The member that has a figure. */
+/* The member in which a figure is stored. */
 const void *figure_member(const struct figure *row, const struct figures *f);
 
 /* A figure in the unit of its member; NAN if it is not known, or is no number. */
 double figure_value(const struct figure *row, const struct figures *f);
 
-/* How many of the key's unit are one of the member's: 100 for a key in percent. */
+/* The factor from the member's unit to the key's: 100 for a key in percent. */
 double figure_factor(const struct figure *row);
 
-/* Whether a host can have measured that. */
+/* Whether a host can have measured this value. */
 bool figure_is_possible(enum figure_kind kind, double value);
 
 /* Sets the counts to 0, and makes all other figures unknown. */
@@ -150,7 +147,7 @@ void figures_init(struct figures *f);
 /* Stores the version of this program and the release of this kernel. */
 void figures_program(struct figures *f);
 
-/* Adds the figures of a stream or client to a sum, as the rows have it.  The sum of one has all of it. */
+/* Adds the figures of a stream or client to a sum, by the rules of the rows.  The first are copied. */
 void figures_add(struct figures *sum, const struct figures *f);
 
 /* How many of something, or KiB of the bytes, per second; 0 if no time passed. */
@@ -161,16 +158,15 @@ double kib_per_second(const struct figures *f);
 double figures_mapped(const struct figures *f);
 
 /*
- * Microseconds of CPU time for each KiB that was moved: load x CPUs / throughput, netperf's service demand;
- * and for each of n things.  NAN if there was none.
+ * Microseconds of CPU time for each KiB that was moved: load x CPUs / throughput, netperf's service demand.
+ * figures_cost_each(): for each of n things.  NAN if nothing was moved, or n is 0.
  */
 double figures_cost(const struct figures *f);
 double figures_cost_each(const struct figures *f, double n);
 
 /*
- * The receipt by which zcs sends its figures to zcc: one line of key=value pairs, the receiver's figures
- * that mean something to the sender.  The other end may be of another version, and ignores a key that it
- * does not know.
+ * The receipt by which zcs sends zcc those of its figures that mean something to the sender: one line of
+ * key=value pairs.  The other end may have a different version, and ignores a key that it does not know.
  *
  *	len = receipt_format(&f, buf);
  *	...

@@ -9,7 +9,7 @@
 /* The length of the UTF-8 sequence at s, 0 if it is none: RFC 3629. */
 static size_t utf8_length(const unsigned char *s)
 {
-	/* A code point below the least one of a sequence's length is overlong. */
+	/* The least code point of each length: a sequence with a lower one is overlong. */
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	const size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 	uint32_t c = n == 1 ? s[0] : s[0] & 0x7fu >> n;
@@ -33,7 +33,7 @@ static void json_text(const char *text)
 	putchar('"');
 	for (; *s != '\0'; s += n > 0 ? n : 1) {
 		n = utf8_length(s);
-		if (n == 0) /* of a file name, which may have any bytes */
+		if (n == 0) /* a file name may have any bytes */
 			fputs("\\ufffd", stdout);
 		else if (*s < ' ' || *s == '"' || *s == '\\' || *s == 0x7f)
 			printf("\\u%04x", *s);
@@ -218,7 +218,7 @@ void json_netstat(struct json *j, const struct netstat *n)
 	json_close(j, '}');
 }
 
-/* Another host's environment, of which its receipt has two texts, or none if it is of 0.1. */
+/* Another host's environment: the two texts of its receipt, which zc 0.1 did not send. */
 static void json_remote_environment(struct json *j, const struct figures *f)
 {
 	char version[8 + sizeof(f->version)];

@@ -1,6 +1,6 @@
 /*
- * json.h: a writer of JSON (RFC 8259), which prints each member on stdout as it comes, an object on one line; and
- * the objects that reports have in common, in iperf3's words where it has the quantity.
+ * json.h: a writer of JSON (RFC 8259) that prints each member on stdout at once, a report on one line; and the
+ * objects that several reports have.  Keys are those of iperf3 if it has the quantity.
  *
  *	json_report_open(&j);
  *	json_number(&j, "seconds", 1.5);
@@ -10,8 +10,7 @@
  *	json_host(&j, "host", &figures);
  *	json_report_close(&j, NULL);
  *
- * `key` is NULL for an element of an array.  A number that is NAN is omitted.  zc-json(5) has the schema;
- * keys that iperf3 has mean what they mean there.
+ * `key` is NULL for an element of an array.  A number that is NAN is omitted.  zc-json(5) has the schema.
  */
 #pragma once
 
@@ -33,8 +32,8 @@ struct json {
 void json_report_open(struct json *j);
 
 /*
- * Ends a report of which only the outermost object is open, with the error unless that is NULL.  json_report_end() leaves
- * it to the caller to write what stdio has.
+ * Ends a report of which only the outermost object is open, with the error unless that is NULL.  After
+ * json_report_end() the caller flushes stdout.
  */
 void json_report_close(struct json *j, const char *error);
 void json_report_end(struct json *j, const char *error);
@@ -54,14 +53,14 @@ void json_bool(struct json *j, const char *key, bool value);
 /* Omits NULL.  Bytes of `value` that are not UTF-8 become U+FFFD: a file's name may have any. */
 void json_string(struct json *j, const char *key, const char *value);
 
-/* An address, as two members of the object that is open; none if it cannot be printed. */
+/* An address, as two members of the open object; none if it cannot be printed. */
 void json_address(struct json *j, const char *host_key, const char *port_key,
 		  const struct sockaddr_storage *addr);
 
-/* The figures of which the rows name one of the objects IN_*, as members of the object that is open. */
+/* The figures of the rows that name one of the objects IN_*, as members of the open object. */
 void json_rows(struct json *j, const struct figures *f, unsigned objects);
 
-/* The same after start and end, in seconds since the report's start. */
+/* The same, after the members start and end, in seconds since the report's start. */
 void json_timed(struct json *j, double start, const struct figures *f, unsigned objects);
 
 /* One end's figures of one connection, or of all of them (stream 0), as an object. */
@@ -73,8 +72,8 @@ void json_unsafe(struct json *j, unsigned unsafe);
 /* The kernel's own accounting, as the object accounting_percent. */
 void json_accounting(struct json *j, const struct figures *f);
 
-/* What the TCP of this network namespace did, as the object host_tcp. */
+/* The TCP counters of this network namespace, as the object host_tcp. */
 void json_netstat(struct json *j, const struct netstat *n);
 
-/* What a host did meanwhile, as an object: load, cost, interrupts, packets, accounting. */
+/* The figures of a host, as an object: load, cost, interrupts, packets, accounting. */
 void json_host(struct json *j, const char *key, const struct figures *f);

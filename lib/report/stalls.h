@@ -1,6 +1,6 @@
 /*
- * stalls.h: times in which something was to be moved and nothing was, as looks at a count find them: the
- * end of each is as late as the next look; and what reports have of them.
+ * stalls.h: stalls, times in which data should have moved and none did, and how reports print them.  They are
+ * found by looking at a count of bytes again and again: a stall ends at the first look that finds a new count.
  *
  *	stalls_look(&w, now_ns(), bytes_acknowledged, bytes_unacknowledged > 0);	(often)
  *	stalls_end(&w, now_ns());
@@ -11,45 +11,46 @@
 
 #include "lib/report/json.h"
 
-#define STALL_LEAST_NS 200000000u /* what lasts longer is a stall */
-#define STALLS_FIRST   10         /* whose times are kept */
+#define STALL_LEAST_NS 200000000u /* a shorter wait is no stall */
+#define STALLS_FIRST   10         /* stalls whose times are kept */
 
-/* Between two looks at n streams: 20 ms, and of many up to 0.1 s. */
+/* The time between two looks at n streams: 20 ms, and up to 0.1 s for many streams. */
 uint64_t stalls_period(int n);
 
 struct stall {
-	uint64_t at_ns, ns; /* when it began, of now_ns(), and how long it was */
+	uint64_t at_ns, ns; /* when it began (now_ns()), and its length */
 };
 
 struct stalls {
-	uint64_t start_ns;   /* since when they are looked for: reports count from there */
-	uint64_t n;          /* of STALL_LEAST_NS or more */
-	uint64_t longest_ns; /* of all waits, be they shorter */
+	uint64_t start_ns;   /* the begin of the search, from which reports count */
+	uint64_t n;          /* waits of STALL_LEAST_NS or more */
+	uint64_t longest_ns; /* the longest wait, even if it is no stall */
 	struct stall first[STALLS_FIRST];
 };
 
-/* What is looked at. */
+/* A count that is watched. */
 struct stall_watch {
-	uint64_t since_ns, count; /* since when the count is what it is, or need not change */
-	bool waits;               /* it was to change at the last look */
-	bool still;               /* it has not changed since the look before */
-	bool ended;               /* no look counts any more */
+	uint64_t since_ns,
+		count; /* the count, and since when it has not changed, or need not change */
+	bool waits;    /* at the last look, the count was expected to change */
+	bool still;    /* at the last look, it had not changed since the look before */
+	bool ended;    /* later looks are ignored */
 	struct stalls stalls;
 };
 
-/* How often zcc came late to a look, as it was stopped or waited for a CPU; and the latest. */
+/* How often zcc was late for a look, because it was stopped or waited for a CPU; and the longest delay. */
 struct pauses {
 	uint64_t n, longest_ns;
 };
 
-/* Counts a look that was due at `due` if it is late by `least_ns` or more. */
+/* Counts a look that was due at `due`, if it is late by `least_ns` or more. */
 void pauses_look(struct pauses *p, uint64_t due, uint64_t now, uint64_t least_ns);
 
-/* A line of a report, if there were any; and an object `pauses`. */
+/* Prints the pauses as a line, if there were any; and as the object `pauses`. */
 void pauses_text(const struct pauses *p);
 void pauses_json(struct json *j, const struct pauses *p);
 
-/* Looks at a count; `waits`: it is to change. */
+/* Looks at a count; `waits`: it is expected to change from now on. */
 void stalls_look(struct stall_watch *w, uint64_t now, uint64_t count, bool waits);
 
 /* The last look. */
@@ -58,11 +59,11 @@ void stalls_end(struct stall_watch *w, uint64_t now);
 /* Counts a wait. */
 void stalls_count(struct stalls *s, uint64_t at_ns, uint64_t ns);
 
-/* Adds what another has, in the order of time. */
+/* Adds the stalls of another stream, in the order of time. */
 void stalls_add(struct stalls *sum, const struct stalls *s);
 
-/* Prints when the first stalls were, `most` at most, in lines of a report; nothing if there were none. */
+/* Prints the times of the first stalls, `most` at most, as text; nothing if there were none. */
 void stalls_list_text(const struct stalls *s, int most);
 
-/* Prints them as the array `first_stalls`: seconds since the start, their length, and the time of day. */
+/* Prints the array `first_stalls`: seconds since the start, length, and time of day of each. */
 void stalls_list_json(struct json *j, const struct stalls *s);

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 
 #define FIRST_WIDTH  45 /* columns up to the end of the first figure of a row */
-#define COLUMN_WIDTH 21 /* of each other figure */
+#define COLUMN_WIDTH 21 /* columns of the second figure */
 
 int decimals(double seconds)
 {
@@ -34,8 +34,8 @@ const char *grouped(double value, char buf[FIGURE_STRLEN])
 }
 
 /*
- * A figure in its unit, with its mark and half of its interval.  One that no host can have measured has an
- * exponent, so that it stays in its column.
+ * A figure in its unit, with its mark and half of its interval.  A value that no host can have measured is printed
+ * with an exponent, so that it fits its column.
  */
 static const char *with_interval(double value, double half, int places, const char *unit,
 				 unsigned unsafe, char buf[FIGURE_STRLEN])
@@ -77,7 +77,7 @@ const char *bit_rate_text(double bits, char buf[FIGURE_STRLEN])
 }
 
 /*
- * What a line has of a transfer.
+ * The throughput and the load of a transfer.
  */
 
 const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_STRLEN])
@@ -141,7 +141,8 @@ const char *figure_text(const struct figure *row, const struct figures *f, char 
 		return NULL;
 	if (row->kind == FIGURE_REASONS)
 		return f->host.unsafe != 0 ? limits_format(f->host.unsafe, buf) : NULL;
-	if (row->group == GROUP_LOAD && isnan(f->host.load)) /* there is none, or a reason */
+	if (row->group == GROUP_LOAD &&
+	    isnan(f->host.load)) /* no load, or a reason for its absence */
 		return row->kind == FIGURE_LOAD && f->host.unsafe != 0 ? "-" : NULL;
 	if (row->kind == FIGURE_WORD) {
 		word = figure_member(row, f);

@@ -1,5 +1,5 @@
 /*
- * units.h: figures as text has them.
+ * units.h: figures as text.
  *
  *	report("%s\n", throughput_text(&f, text));
  *	rows_print("transfer", GROUP_TRANSFER, &sent, &received);
@@ -8,7 +8,7 @@
 
 #include "lib/report/figures.h"
 
-/* With how many decimals a duration in seconds is printed: short ones need more. */
+/* The number of decimals of a printed duration in seconds: short ones need more. */
 int decimals(double seconds);
 
 /* A share (0 to 1) in percent, as it is printed: never "-0.0". */
@@ -16,15 +16,15 @@ double percent(double share);
 
 #define FIGURE_STRLEN 40 /* enough for one figure */
 
-/* A whole number with commas between its thousands: `5,071,589`; `-` where it is not known. */
+/* A whole number with commas between its thousands: `5,071,589`; `-` if it is not known. */
 const char *grouped(double value, char buf[FIGURE_STRLEN]);
 
-/* A number with its decimals; `-` where it is not known. */
+/* A number with its decimals; `-` if it is not known. */
 const char *decimal(double value, int places, char buf[FIGURE_STRLEN]);
 
 /*
- * `61.2%? +-0.4%`: a load or another share with the mark of what is unsafe and half of its interval, and
- * `0.560? +-0.002`: a cost.  `-` where they are not known; without the half where that is NAN.
+ * A load or another share, `61.2%? +-0.4%`, and a cost, `0.560? +-0.002`; `?` marks an unsafe one.  `half` is
+ * half of the confidence interval; it is not printed if it is NAN.  `-` if the figure is not known.
  */
 const char *load_text(double share, double half, unsigned unsafe, char buf[FIGURE_STRLEN]);
 const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_STRLEN]);
@@ -36,59 +36,63 @@ const char *bit_rate_text(double bits, char buf[FIGURE_STRLEN]);
 #define THROUGHPUT_STRLEN 80  /* enough for throughput_text() */
 
 /*
- * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or an empty string when load is NAN; without the
- * cost if no byte was moved.
+ * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, without the cost if no byte was moved; an empty string
+ * if the load is NAN.
  */
 const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_STRLEN]);
 
-/* `1234 kbytes/sec (0.010 Gbit/s)`; of KiB, as the 2001 tools called it. */
+/* `1234 kbytes/sec (0.010 Gbit/s)`: "kbytes" are KiB, as in the 2001 tools. */
 const char *throughput_text(const struct figures *f, char buf[THROUGHPUT_STRLEN]);
 
 #define BASELINES_STRLEN 48 /* enough for baselines_format() */
 
-/* `own baselines, drift 0.3 points of load`, of the idle machine before and after; NAN: before alone. */
+/*
+ * `own baselines, drift 0.3 points of load`: the program measured the idle machine before and after; if `drift`
+ * is NAN, only before.
+ */
 const char *baselines_format(double drift, char buf[BASELINES_STRLEN]);
 
 #define TIME_STRLEN 40
 
-/* The time of day of a time of now_ns(): `15:04:05.123` here, or in UTC `2026-11-23T15:04:05.123Z`. */
+/* The time of day of a time of now_ns(): local, `15:04:05.123`, or in UTC, `2026-11-23T15:04:05.123Z`. */
 const char *time_text(uint64_t ns, bool utc, char buf[TIME_STRLEN]);
 
-/* A figure as its row has it, which may be in buf; NULL where it is not known. */
+/* The text of a figure, which may be in buf; NULL if the figure is not known. */
 const char *figure_text(const struct figure *row, const struct figures *f, char buf[UNSAFE_STRLEN]);
 
 /*
- * Prints the rows of a group below a heading, with a column for each end; where both are the same, one
- * without a name.  Omits columns and rows of which no figure is known, and the group if it has no other;
- * returns whether it was printed.
+ * Prints the rows of a group below a heading, with a named column for each end; with one column without a name
+ * if both ends are the same.  Omits rows and columns without a known figure, and a group without a row.
+ * Returns whether it printed the group.
  */
 bool rows_print(const char *heading, enum figure_group group, const struct figures *sender,
 		const struct figures *receiver);
 
 /*
- * Intervals: a heading, a row for each, and at the end the least, the mean and the greatest throughput.
+ * A table of intervals: a heading, a row for each interval, and at the end the least, the mean and the greatest
+ * throughput.
  *
  *	struct intervals s = {.period = 1, .tcp = true};
  *	intervals_row(&s, &f, start, true, "");
  *	...
  *	intervals_end(&s);
  *
- * They print by printf(3): the caller flushes stdout, and learns whether that failed.
+ * These functions print by printf(3): the caller flushes stdout, and learns whether that failed.
  */
 
 struct intervals {
 	double period;            /* seconds of an interval */
 	bool timestamps;          /* each row begins with the time of day */
-	bool tcp, load, requests; /* the columns that there are */
-	bool begun;               /* it has a heading */
+	bool tcp, load, requests; /* the table has these columns */
+	bool begun;               /* the heading was printed */
 	/* Of the rows that were measured. */
 	uint64_t n, bytes;
 	double seconds, least, most; /* KiB/s */
 };
 
 /*
- * Prints an interval that began after `start` seconds; `note` follows its figures.  Not `measured`: it is of a
- * warm-up, which is marked, and not in the last line.
+ * Prints an interval that began after `start` seconds; `note` follows its figures.  An interval of a warm-up
+ * is not `measured`: it is marked, and the last line omits it.
  */
 void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
 		   const char *note);
@@ -96,7 +100,7 @@ void intervals_row(struct intervals *s, const struct figures *f, double start, b
 /* Prints a part of an interval, such as one stream; `name` stands in place of the time. */
 void intervals_part(const struct intervals *s, const struct figures *f, const char *name);
 
-/* Ends the table, with a line if it had two intervals or more; the next one has a heading of its own. */
+/* Ends the table, with the last line if it had two intervals or more. */
 void intervals_end(struct intervals *s);
 
 /*
@@ -114,7 +118,7 @@ void intervals_end(struct intervals *s);
 
 struct wrap {
 	int width;
-	const char *indent; /* what each line but the first begins with */
+	const char *indent; /* the begin of each line but the first */
 	int column;
 };
 

@@ -10,7 +10,7 @@
 #define OPTION_NAME 64  /* bytes of `-b, -l, --buffer-size`, with its end */
 #define LONG_VALUE  256 /* getopt_long(3) returns the index of a row and this, or a letter */
 #define HELP_COLUMN 30  /* where --help begins what an option does, behind its name */
-#define HELP_WIDTH  49  /* columns of that */
+#define HELP_WIDTH  49  /* columns of this text */
 
 /* Names an option as messages and --help do: `-b, --buffer-size`. */
 static const char *option_name(const struct option_row *o, char name[OPTION_NAME])
@@ -35,7 +35,7 @@ static bool is_option(const struct option_row *o, const char *word)
 	return strchr(o->letters, word[1]) != NULL;
 }
 
-/* The option that getopt_long(3) has for a value, or NULL. */
+/* The option for which getopt_long(3) returns `value`, or NULL. */
 static const struct option_row *option_of(const struct usage *u, int value)
 {
 	const char word[] = {'-', (char)value, '\0'};
@@ -85,7 +85,7 @@ static void print_help(const struct usage *u)
 }
 
 /*
- * What is wrong.
+ * Errors.
  */
 
 /* Rejects the option `word`, of which getopt_long(3) has returned `c`. */
@@ -157,7 +157,7 @@ void option_error(const struct option_row *o, const char *fmt, ...)
 	usage_error("%s: %s", option_name(o, name), what);
 }
 
-/* What numbers may end in; sizes as those of dd(1) and head(1). */
+/* The suffixes of numbers; those of sizes are as in dd(1) and head(1). */
 struct suffix {
 	const char *text;
 	double factor;
@@ -209,8 +209,7 @@ double arg_number(const struct option_row *o, const char *text)
 	const double v = parse_number(o->kind, text);
 
 	if (isnan(v) && strcasestr(text, "bit") != NULL)
-		option_error(o, "'%s' is in bits: sizes are in bytes, so that 100Mbit is 12.5MB",
-			     text);
+		option_error(o, "'%s' is in bits: give bytes (100Mbit is 12.5MB)", text);
 	if (isnan(v))
 		option_error(o, "'%s' is not %s", text, numbers[o->kind].is);
 	if (v == 0 && o->kind == OPTION_SECONDS_OR_NONE)
@@ -271,7 +270,7 @@ static void store(const struct option_row *o, void *to, double value)
 		*(uint64_t *)to = (uint64_t)round(value);
 }
 
-/* Does what an option asks for. */
+/* Sets the member of an option, or prints what the option asks for and exits. */
 static void take_option(const struct usage *u, const struct option_row *o, char *text, void *to)
 {
 	const char *why;
@@ -297,7 +296,8 @@ static void take_option(const struct usage *u, const struct option_row *o, char 
 		break;
 	case OPTION_DEVICE:
 		if (text[0] == '\0' || strlen(text) >= IF_NAMESIZE)
-			option_error(o, "'%s' has not 1 to %d characters", text, IF_NAMESIZE - 1);
+			option_error(o, "'%s' does not have 1 to %d characters", text,
+				     IF_NAMESIZE - 1);
 		*(const char **)to = text;
 		break;
 	case OPTION_CPUS:
@@ -311,7 +311,7 @@ static void take_option(const struct usage *u, const struct option_row *o, char 
 	}
 }
 
-/* Makes of the table what getopt_long(3) reads. */
+/* Converts the table to the arguments of getopt_long(3). */
 static void describe_options(const struct usage *u, struct option *longs, char *letters)
 {
 	const struct option_row *o;

@@ -1,6 +1,6 @@
 /*
- * usage.h: how a program is used.  It has one table of options, in the order of --help: a row is an
- * option, or a text of --help alone, or an option that the program lacks, with what to do instead.
+ * usage.h: the options of a program, one table in the order of --help.  A row is an option, or a text that only
+ * --help prints, or an option that the program lacks, with what to do instead.
  *
  *	#define AT(member) OPTION_AT(struct my_options, member)
  *
@@ -23,15 +23,15 @@
 
 struct option_row;
 
-/* Takes an argument its own way; what is wrong with it is an option_error().  `to` is the member that it sets. */
+/* Reads an argument and sets the member `to`; calls option_error() if the argument is wrong. */
 typedef void option_take(const struct option_row *o, char *text, void *to);
 
-/* What an option sets.  Numbers are integers of 32 or 64 bits, seconds double, texts const char *. */
+/* What an option sets.  Numbers are integers of 32 or 64 bits, seconds are double, texts const char *. */
 enum option_kind {
 	OPTION_NONE,            /* the row is no option of the program */
 	OPTION_FLAG,            /* a bool, to true */
 	OPTION_CONSTANT,        /* a number, to .min */
-	OPTION_COUNT,           /* an int, which is one more each time */
+	OPTION_COUNT,           /* an int, incremented each time */
 	OPTION_INT,             /* a whole number */
 	OPTION_SIZE,            /* a number of bytes: 65536, 64k, 1.5m */
 	OPTION_SECONDS,         /* seconds: 10, .5, 10s, 2m, 1h */
@@ -52,8 +52,8 @@ struct option_row {
 	const char *placeholder; /* of the argument; NULL: it takes none */
 	const char *help;        /* NULL: --help does not show it */
 	enum option_kind kind;
-	size_t at, size;       /* where it goes in the program's options: OPTION_AT() */
-	option_take *take;     /* sets it instead */
+	size_t at, size;       /* the member of the program's options: OPTION_AT() */
+	option_take *take;     /* sets the member; NULL: by `kind` */
 	double min, max;       /* bounds of the argument */
 	bool optional;         /* the argument may be missing; --help shows no placeholder */
 	bool alone;            /* no operand may follow: no file, no command */
@@ -62,7 +62,7 @@ struct option_row {
 	const char *instead;   /* what to do, as the program lacks the option */
 };
 
-/* A member that is a pointer has the size of one. NOLINTNEXTLINE(bugprone-sizeof-expression) */
+/* The size of a pointer is meant if the member is one. NOLINTNEXTLINE(bugprone-sizeof-expression) */
 #define OPTION_AT(type, member) .at = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
 struct usage {
@@ -76,22 +76,22 @@ struct usage {
 	((struct usage){program, rows, sizeof(rows) / sizeof((rows)[0]), command})
 
 /*
- * Stores the options in `to`, a struct of the program; what is wrong with them is a usage error.  Returns
- * the index of the first argument that is no option.  --help and --version are printed and end the program.
+ * Stores the options in `to`, a struct of the program.  A wrong one is a usage error; --help and --version print
+ * and exit.  Returns the index of the first argument that is no option.
  */
 int options_read(const struct usage *u, int argc, char **argv, void *to);
 
 /*
- * What a `take` is made of.  option_error() is a usage_error() that begins with the option's names,
+ * For the functions `take`.  option_error() is a usage_error() that begins with the option's names,
  * `-b, --buffer-size: `.
  */
 _Noreturn void option_error(const struct option_row *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The number in a text of that kind, of which suffixes have either case; NAN: there is none. */
+/* The number in a text of this kind; suffixes may have either case.  NAN if the text is no number. */
 double parse_number(enum option_kind kind, const char *text);
 
-/* The number of an argument, whose kind and bounds the row has. */
+/* The number of an argument, of the kind and within the bounds of the row. */
 double arg_number(const struct option_row *o, const char *text);
 
 /*

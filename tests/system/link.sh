@@ -41,7 +41,7 @@ done <<END
 --bind-dev.'noether':: zcs -p 0 --bind-dev noether
 END
 stop_zcs
-check_usage "--bind-dev: '' has not 1 to 15" zcc --bind-dev ''
+check_usage "--bind-dev: '' does not have 1 to 15" zcc --bind-dev ''
 check_usage "--content and 'tiny' cannot be used together" zcc -s 0 --content zeros tiny
 it '--bind-dev lo: the server listens there, and zcc names it'; ( begin; need ss
 	start_zcs --bind-dev lo
