@@ -264,13 +264,14 @@ static void hints_text(const struct requests *q)
 	const struct {
 		uint64_t n;
 		const char *time, *cause;
-	} hint[] = {{syn, "connecting for 1 s or more", "a lost SYN, or a full accept queue"},
-		    {connecting->n - syn, "connecting for less",
-		     "the path, or a host that was busy or stopped"},
-		    {delayed, "40 to 60 ms", "a delayed acknowledgement, if not a busy server"},
-		    {resent, "200 ms or more", "a retransmission, or a busy or stopped server"},
-		    {waits.n - delayed - resent, "other times",
-		     "a server or a CPU that was busy or stopped"}};
+	} hint[] = {
+		{syn, "connecting for 1 s or more", "a lost SYN, or a full accept queue"},
+		{connecting->n - syn, "connecting for less",
+		 "the path, or a host that was busy or stopped"},
+		{delayed, "40 to 60 ms", "a delayed acknowledgement, if not a busy server"},
+		{resent, "200 ms or more", "a retransmission, or a busy or stopped path or server"},
+		{waits.n - delayed - resent, "other times",
+		 "the path, or a host that was busy or stopped"}};
 	size_t i;
 
 	for (i = 0; i < sizeof(hint) / sizeof(hint[0]); i++)
