@@ -72,10 +72,9 @@ static void take_method(const struct option_row *o, char *text, void *to)
 static void take_content(const struct option_row *o, char *text, void *to)
 {
 	static const char *const names[] = {"random", "zeros"};
-	struct send_options *opt = to;
 
 	(void)o;
-	opt->zeros = arg_name("--content", text, names, 2, sizeof(names[0])) == 1;
+	*(bool *)to = arg_name("--content", text, names, 2, sizeof(names[0])) == 1;
 }
 
 /*
@@ -104,7 +103,7 @@ static const struct option_row rows[] = {
 	{"P", "streams", "N", "open N connections (default 1); each sends all files", OPTION_INT,
 	 AT(compare.streams), .take = take_list, .min = 1, .max = STREAMS_MAX},
 	{"", "content", "WHAT", "fill the built-in set with random bytes (default) or zeros",
-	 OPTION_TEXT, .take = take_content, .alone = true},
+	 OPTION_TEXT, AT(zeros), .take = take_content, .alone = true},
 	{"", "raw", NULL, "send no headers and expect no receipt: for a server that is not zcs",
 	 OPTION_FLAG, AT(raw)},
 	{"", "request", "SIZE",

@@ -99,15 +99,6 @@ static void print_load(const struct send_result *res, int streams)
 		       (uintmax_t)r->clients);
 }
 
-/* `5 to 6`: the CPUs to which a stream and its thread at the server are bound. */
-static const char *bound_text(const struct stream_result *s, char buf[CELL])
-{
-	decimal(s->sent.cpu, 0, buf);
-	if (s->has_receipt && !isnan(s->received.cpu))
-		string_append(buf, CELL, " to %.0f", s->received.cpu);
-	return buf;
-}
-
 static void print_streams(const struct stream_result *s, int streams)
 {
 	char t[5][CELL];
@@ -116,12 +107,17 @@ static void print_streams(const struct stream_result *s, int streams)
 	if (streams > 1)
 		report("  streams         CPU %13s %13s %11s %13s\n", "KiB/s", "retransmits",
 		       "RTT, ms", "cwnd, KiB");
-	for (i = 1; streams > 1 && i <= streams; i++, s++)
-		report("  %7d %11s %13s %13s %11s %13s\n", i, bound_text(s, t[0]),
+	for (i = 1; streams > 1 && i <= streams; i++, s++) {
+		/* `5 to 6`: the CPUs to which the stream and its thread at the server are bound. */
+		decimal(s->sent.cpu, 0, t[0]);
+		if (s->has_receipt && !isnan(s->received.cpu))
+			string_append(t[0], CELL, " to %.0f", s->received.cpu);
+		report("  %7d %11s %13s %13s %11s %13s\n", i, t[0],
 		       grouped(kib_per_second(&s->sent), t[1]),
 		       grouped(s->sent.tcp.retransmits, t[2]),
 		       decimal(s->sent.tcp.rtt / 1000, 3, t[3]),
 		       grouped(s->sent.tcp.cwnd / 1024, t[4]));
+	}
 }
 
 /* Prints the load and the cost of each CPU that has a role in the transfer, or a load. */

@@ -61,7 +61,7 @@ struct run {
 };
 
 /*
- * Makes a socket with the run's options, or dies of them, and connects it.  A signal ends the wait
+ * Makes a socket with the run's options, or dies if one cannot be set, and connects it.  A signal ends the wait
  * only if r->stop is not 0; so does shutdown(2) of the socket, which is in *sock while it connects.
  * Returns the socket, or -1 with errno: ETIMEDOUT when --timeout was over.
  */

@@ -134,19 +134,6 @@ static ssize_t step_splice(struct sender *s, int fd, off_t off, uint64_t len)
  * 0, as `next` does.
  */
 
-/* Marks the sends `lo` to `hi` as completed. */
-static void complete(struct sender *s, uint32_t lo, uint32_t hi, bool copied)
-{
-	uint32_t id;
-
-	for (id = lo; id != hi + 1; id++)
-		if (s->owner[id % s->slots] != 0) {
-			s->owner[id % s->slots] = 0;
-			s->zerocopy.copied += copied;
-			s->zerocopy.incomplete--;
-		}
-}
-
 bool sender_reap(struct sender *s)
 {
 	struct sock_extended_err e;
@@ -154,6 +141,7 @@ bool sender_reap(struct sender *s)
 	const struct cmsghdr *c;
 	struct msghdr m;
 	bool any = false;
+	uint32_t id;
 
 	for (;;) {
 		m = (struct msghdr){.msg_control = control, .msg_controllen = sizeof(control)};
@@ -164,8 +152,15 @@ bool sender_reap(struct sender *s)
 		if (c == NULL)
 			continue;
 		memcpy(&e, CMSG_DATA(c), sizeof(e));
-		if (e.ee_origin == SO_EE_ORIGIN_ZEROCOPY)
-			complete(s, e.ee_info, e.ee_data, e.ee_code & SO_EE_CODE_ZEROCOPY_COPIED);
+		if (e.ee_origin != SO_EE_ORIGIN_ZEROCOPY)
+			continue;
+		/* The sends from ee_info to ee_data are complete. */
+		for (id = e.ee_info; id != e.ee_data + 1; id++)
+			if (s->owner[id % s->slots] != 0) {
+				s->owner[id % s->slots] = 0;
+				s->zerocopy.copied += (e.ee_code & SO_EE_CODE_ZEROCOPY_COPIED) != 0;
+				s->zerocopy.incomplete--;
+			}
 	}
 }
 

@@ -51,7 +51,7 @@ struct sender {
 	size_t memory;                 /* bytes that it may map, or fill ahead of the kernel */
 	const _Atomic int *stop;       /* not 0: why the sender is to stop */
 	_Atomic uint64_t bytes, calls; /* sent so far; only the sender's own thread writes them */
-	/* What methods with a buffer send instead of reading it: the file, in memory; NULL: they read. */
+	/* The file in memory, which methods with a buffer send; NULL: they read it into the buffer. */
 	const char *data;
 	char *buf;
 	size_t buf_size;

@@ -18,7 +18,7 @@
 #include "lib/send/run.h"
 #include "lib/send/sender.h"
 
-/* A reading of a stream at one time; of files, the bytes that the server has acknowledged. */
+/* A reading of a stream at one time; `bytes` are those of files that the server has acknowledged. */
 struct stream_mark {
 	uint64_t ns, bytes, calls, files;
 	struct tcp_figures tcp;
@@ -30,8 +30,8 @@ struct samples {
 	struct stall_watch watch; /* of acknowledgements */
 	bool paced;               /* the kernel spreads what is sent over the time */
 	uint64_t n;
-	struct waits waits;  /* the parts of what samples saw; instead of the means their sums */
-	double path_limited; /* us, the rest of it */
+	struct waits waits;  /* what the samples saw; the means are sums still */
+	double path_limited; /* us, the rest of the time in which TCP was busy */
 };
 
 enum stream_phase {
