@@ -66,7 +66,7 @@ unsigned limits_steal(const struct rates *r);
 struct limits_said {
 	_Atomic unsigned reasons;           /* those of the last load */
 	_Atomic unsigned n[UNSAFE_REASONS]; /* lines of each */
-	unsigned missing; /* reasons why an instrument did not start that have had their line */
+	unsigned missing;  /* reasons why an instrument did not start that have had their line */
 	const char *place; /* the run that a line is about, or NULL where there is one alone */
 	unsigned most;     /* lines of one reason; 0: SAY_MOST */
 };
