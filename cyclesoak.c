@@ -130,7 +130,7 @@ static void report_load(struct monitor *m)
 	struct load l;
 
 	gauge_load(&m->gauge, &m->from, &m->to, &l);
-	gauge_say(&m->gauge, &l);
+	gauge_say(&m->gauge, &l, false);
 	history_add(&m->history, l.load, l.uncertainty, l.unsafe);
 	if (opt.json)
 		report_json(m, &l);
@@ -147,12 +147,13 @@ static void report_load(struct monitor *m)
 /* The closing line: the mean of the periods with its 95 % interval. */
 static void report_closing(const struct history *h)
 {
-	const double mean = history_mean(h), half = history_uncertainty(h);
 	char text[FIGURE_STRLEN];
+	double mean, half;
 	struct json j;
 
 	if (h->n == 0)
 		return;
+	mean = history_mean(h, &half);
 	if (!opt.json) {
 		report("mean of %ld: %s, minimum %.1f%%, maximum %.1f%%\n", h->n,
 		       load_text(mean, half, h->unsafe, text), percent(h->min), percent(h->max));
@@ -360,8 +361,7 @@ static const struct option_row rows[] = {
 		 "\n"
 		 "Calibration:\n"},
 	{"C", "calibrate", NULL,
-	 "calibrate on the idle host, which takes 4 to 10 seconds, and exit; periods need it, or "
-	 "--idle",
+	 "calibrate on the idle host (4 to 10 seconds) and exit; periods need this or --idle",
 	 OPTION_FLAG, AT(calibrate), .alone = true,
 	 .not_with = "--period --count --once --per-cpu --json"},
 	{"", "force", NULL, "with -C, calibrate even if the host is busy", OPTION_FLAG, AT(force),
@@ -382,8 +382,7 @@ static const struct option_row rows[] = {
 	 "(default 2); after that COMMAND runs without a load, and without COMMAND cyclesoak fails",
 	 OPTION_SECONDS, AT(gauge.wait), .max = 86400},
 	{"", "wait-idle", "SECS",
-	 "before COMMAND wait until other programs have taken under 3 % for a second, SECS seconds "
-	 "at most",
+	 "before COMMAND wait up to SECS seconds until others take under 3 % for a second",
 	 OPTION_SECONDS, AT(gauge.wait_idle), .min = 1, .max = 86400},
 	{"p", "period", "SECS", "measure periods of SECS seconds (default 1)", OPTION_SECONDS,
 	 AT(period), .min = 0.01, .max = 1e6, .alone = true},

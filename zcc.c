@@ -79,7 +79,7 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, int
 	char reasons[UNSAFE_STRLEN];
 
 	rep->repeats = false;
-	gauge_say(&run.gauge, &res->sent.host);
+	gauge_say(&run.gauge, &res->sent.host, false);
 	if (error == NULL)
 		report_warn(rep, res);
 	if (error == NULL && retry < opt.retries && is_unsafe(res)) {

@@ -9,14 +9,10 @@
 
 #include "lib/load/cpus.h"
 
-#define TURN      2000       /* steps of arithmetic: some us */
-#define BURST     2          /* sends, each of many datagrams */
-#define SEGMENTS  63         /* datagrams of a send: the kernel takes 64, and 64 KiB */
-#define BUFFER    1048576    /* bytes, of which the kernel gives what net.core.rmem_max permits */
-#define DATAGRAM  1024       /* bytes */
-#define SUBNET    0x100      /* from one to the next, of 256 addresses */
-#define SENDER_IP 0xc0a80001 /* 192.168.0.1 */
-#define MASK_SIZE (9 * CPUS_MAX / 32) /* bytes of the longest mask */
+#define TURN     2000 /* steps of arithmetic: some us */
+#define BURST    2    /* sends, each of many datagrams */
+#define SEGMENTS 63   /* datagrams of a send: the kernel takes 64, and 64 KiB */
+#define DATAGRAM 1024 /* bytes */
 
 /*
  * Paths.
@@ -40,7 +36,7 @@ static int configure(int fd, const char *device, uint32_t ip)
 static int join(const struct path *p, uint32_t ip)
 {
 	struct sockaddr_in a = {AF_INET, .sin_addr.s_addr = htonl(ip)};
-	const int datagram = DATAGRAM, buffer = BUFFER;
+	const int datagram = DATAGRAM, buffer = 1048576; /* net.core.rmem_max limits it */
 	socklen_t size = sizeof(a);
 
 	setsockopt(p->send, IPPROTO_UDP, UDP_SEGMENT, &datagram, sizeof(datagram));
@@ -93,7 +89,7 @@ static int make_namespace(void)
 /* Opens the paths between two namespaces.  Returns what failed, with errno set, or NULL. */
 static const char *open_paths(struct path path[2], int rps_cpu)
 {
-	char mask[MASK_SIZE];
+	char mask[9 * CPUS_MAX / 32]; /* the longest */
 	bool is_set;
 	int i, sender;
 
@@ -110,10 +106,10 @@ static const char *open_paths(struct path path[2], int rps_cpu)
 	snprintf(mask, sizeof(mask), "%x", 1u << rps_cpu % 32);
 	for (i = 0; i < rps_cpu / 32; i++)
 		string_append(mask, sizeof(mask), ",00000000");
-	if (open_veth(&path[0], sender, "veth0", SENDER_IP) != 0)
+	if (open_veth(&path[0], sender, "veth0", 0xc0a80001 /* 192.168.0.1 */) != 0)
 		return "no veth devices by ip(8)";
 	is_set = file_write("/proc/sys/net/core", "rps_default_mask", mask) == 0;
-	if (open_veth(&path[1], sender, "veth1", SENDER_IP + SUBNET) != 0)
+	if (open_veth(&path[1], sender, "veth1", 0xc0a80101 /* 192.168.1.1 */) != 0)
 		return "no second veth devices";
 	/* Before Linux 6.3 a device has its mask in a sysfs of its namespace: any directory will do. */
 	if (!is_set &&

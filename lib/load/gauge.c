@@ -264,11 +264,6 @@ void gauge_mark_open(const struct gauge *g, struct gauge_mark *m)
 		m->each = alloc_or_die(n, sizeof(*m->each), "load");
 }
 
-void gauge_mark_close(struct gauge_mark *m)
-{
-	free(m->each);
-}
-
 void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sample *each)
 {
 	if (g->instrument.kind != NULL)
@@ -319,16 +314,8 @@ void gauge_load(const struct gauge *g, const struct gauge_mark *from, const stru
 		l->seconds = seconds_between(from->counters.ns, to->counters.ns);
 }
 
-void gauge_say(struct gauge *g, const struct load *l)
+void gauge_say(struct gauge *g, const struct load *l, bool is_interval)
 {
 	if (g->instrument.kind != NULL)
-		limits_say(l->unsafe, &g->said);
-}
-
-void gauge_say_interval(struct gauge *g, const struct load *l)
-{
-	struct load all = *l;
-
-	all.unsafe |= g->said.reasons;
-	gauge_say(g, &all);
+		limits_say(l->unsafe | (is_interval ? g->said.reasons : 0u), &g->said);
 }

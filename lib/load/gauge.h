@@ -10,7 +10,7 @@
  *	gauge_end(&g, &to, "eth0");
  *	gauge_after(&g, &from, &to, NULL);
  *	gauge_load(&g, &from, &to, &l);
- *	gauge_say(&g, &l);
+ *	gauge_say(&g, &l, false);
  *	gauge_stop(&g);
  *
  * Two instruments stand behind it: soaking (load.h), which tells what the traffic takes from other
@@ -99,9 +99,8 @@ bool gauge_measures(const struct gauge *g);
 /* Ends the instrument. */
 void gauge_stop(struct gauge *g);
 
-/* Allocates what a mark needs for a sample of each CPU, or frees it. */
+/* Allocates `each` for a sample of each CPU, which is to be freed by free(3). */
 void gauge_mark_open(const struct gauge *g, struct gauge_mark *m);
-void gauge_mark_close(struct gauge_mark *m);
 
 /*
  * Reads the host before what is measured, or after it: the instrument is read next to that, as the
@@ -135,8 +134,8 @@ void gauge_between(const struct gauge *g, const struct load_sample *from,
 void gauge_load(const struct gauge *g, const struct gauge_mark *from, const struct gauge_mark *to,
 		struct load *l);
 
-/* Prints a line on stderr for each reason of a load that the one before did not have: limits_say(). */
-void gauge_say(struct gauge *g, const struct load *l);
-
-/* The same of an interval, with which no reason ends: its lines are not printed again for the run. */
-void gauge_say_interval(struct gauge *g, const struct load *l);
+/*
+ * Prints a line on stderr for each reason of a load that the one before did not have: limits_say().  No
+ * reason ends with an interval of a run: its line is not printed again.
+ */
+void gauge_say(struct gauge *g, const struct load *l, bool is_interval);

@@ -31,7 +31,7 @@ static void parse_columns(const char *numbers, struct load_sample *s)
 /*
  * Reads /proc/stat, of which the kernel makes the text at the first call: of all, the sum that it has of
  * them if they are all that are online, as that is exact to one tick, else the sum of their lines.
- * Where the file cannot be opened (NULL) the sample has no time, and there is no load.
+ * It closes the file.  Where that cannot be opened (NULL) the sample has no time, and there is no load.
  */
 static void parse(const struct idle *w, FILE *f, struct load_sample *at)
 {
@@ -77,15 +77,13 @@ static void parse(const struct idle *w, FILE *f, struct load_sample *at)
 		at[i].time = (i < n ? 1 : n) * ((double)ns / 1e9);
 		at[i].limits = all->limits;
 	}
+	if (f != NULL)
+		fclose(f);
 }
 
 static void read_all(const struct idle *w, struct load_sample *at)
 {
-	FILE *f = fopen("/proc/stat", "re");
-
-	parse(w, f, at);
-	if (f != NULL)
-		fclose(f);
+	parse(w, fopen("/proc/stat", "re"), at);
 }
 
 /* Allocates room for n readings. */

@@ -30,8 +30,7 @@ static const struct {
 			"is another now: run 'cyclesoak -C' on the idle system"},
 	{"soaked_already", NULL},
 	{"not_measured", NULL},
-	{"scheduler", "a sched_ext scheduler runs, which may give the soakers the CPU before other "
-		      "programs: the load is unsafe"},
+	{"scheduler", "a sched_ext scheduler runs and may prefer the soakers: the load is unsafe"},
 	{"other", NULL},
 };
 

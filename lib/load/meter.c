@@ -55,7 +55,7 @@ void meter_load(const struct meter *m, const struct meter_mark *from, const stru
 void meter_say(struct meter *m, const struct load *l)
 {
 	if (!isnan(l->load) || l->unsafe != 0) /* parked soakers end no reason */
-		gauge_say(&m->gauge, l);
+		gauge_say(&m->gauge, l, false);
 }
 
 const char *meter_no_load(struct meter *m, unsigned unsafe)
@@ -106,20 +106,17 @@ static void change_period(struct meter *m, const struct calibration *taken, bool
 static void *baseline_thread(void *arg)
 {
 	struct meter *m = arg;
-	struct own_baseline *b = &m->baseline;
 
-	if (!m->gauge.instrument.kind->baseline(&m->gauge.instrument, &b->taken, 0, &b->stop))
-		b->taken.cpu = NULL;
+	if (!m->gauge.instrument.kind->baseline(&m->gauge.instrument, &m->taken, 0, &m->stop))
+		m->taken.cpu = NULL;
 	return NULL;
 }
 
 static struct step baseline_start(struct meter *m, uint64_t now)
 {
-	struct own_baseline *b = &m->baseline;
-
-	b->taken = (struct calibration){.cpus = m->gauge.calibration.cpus};
-	b->stop = 0;
-	if (thread_start(&b->thread, baseline_thread, m) != 0)
+	m->taken = (struct calibration){.cpus = m->gauge.calibration.cpus};
+	m->stop = 0;
+	if (thread_start(&m->thread, baseline_thread, m) != 0)
 		return (struct step){m->state, now + BASELINE_NS};
 	return (struct step){METER_MEASURING, now + LOOK_NS};
 }
@@ -131,15 +128,14 @@ static struct step baseline_start(struct meter *m, uint64_t now)
 static void baseline_take(struct meter *m)
 {
 	const struct calibration *old = &m->gauge.calibration;
-	struct own_baseline *b = &m->baseline;
 
-	m->renewed = !b->stop && b->taken.cpu != NULL && baseline_held(&b->taken) < 0 &&
+	m->renewed = !m->stop && m->taken.cpu != NULL && baseline_held(&m->taken) < 0 &&
 		     (old->cpu == NULL || is_old(old) ||
-		      b->taken.others <= fmax(CAL_BUSY, old->others));
+		      m->taken.others <= fmax(CAL_BUSY, old->others));
 	if (m->renewed)
-		change_period(m, &b->taken, m->counts);
+		change_period(m, &m->taken, m->counts);
 	else
-		free(b->taken.cpu);
+		free(m->taken.cpu);
 }
 
 /*
@@ -209,7 +205,7 @@ static struct step counting(struct meter *m, uint64_t now, bool clients)
 
 static struct step measuring(struct meter *m, uint64_t now)
 {
-	if (pthread_tryjoin_np(m->baseline.thread, NULL) != 0)
+	if (pthread_tryjoin_np(m->thread, NULL) != 0)
 		return (struct step){METER_MEASURING, now + LOOK_NS};
 	baseline_take(m);
 	return m->counts ? (struct step){METER_COUNTING, now} : park(m, now);
@@ -235,7 +231,7 @@ bool meter_look(struct meter *m, bool clients)
 	if (clients) {
 		m->idle_ns = 0;
 		m->renewed = false;
-		m->baseline.stop = 1;
+		m->stop = 1;
 	} else if (m->idle_ns == 0) {
 		m->idle_ns = now;
 	}
@@ -262,16 +258,6 @@ static void measure_first(struct meter *m)
 	c->cpu = NULL;
 }
 
-/* Watches the CPUs' idle time, which disturbs nothing, from now on: samples go on at once. */
-static void watch(struct meter *m)
-{
-	if (!gauge_watch(&m->gauge))
-		return;
-	measure_first(m);
-	change_period(m, NULL, true);
-	m->state = METER_COUNTING;
-}
-
 /* Starts the soakers, which measure the first baseline unless a file has it, and parks them. */
 static void soak(struct meter *m)
 {
@@ -296,19 +282,22 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 	m->wanted = true;
 	m->named = -1;
 	pthread_rwlock_init(&m->lock, NULL);
-	if (setup->idle)
-		watch(m);
-	else
+	if (!setup->idle) {
 		soak(m);
+	} else if (gauge_watch(g)) { /* that disturbs nothing: samples go on at once */
+		measure_first(m);
+		change_period(m, NULL, true);
+		m->state = METER_COUNTING;
+	}
 }
 
 void meter_stop(struct meter *m)
 {
 	if (!m->wanted)
 		return;
-	m->baseline.stop = 1;
+	m->stop = 1;
 	if (m->state == METER_MEASURING) {
-		pthread_join(m->baseline.thread, NULL);
+		pthread_join(m->thread, NULL);
 		baseline_take(m);
 	}
 	gauge_stop(&m->gauge);

@@ -33,13 +33,6 @@ struct meter_mark {
 	struct load_sample begin, now; /* at its begin, and at the moment or at its end */
 };
 
-/* A measurement of the idle machine, in a thread of its own. */
-struct own_baseline {
-	pthread_t thread;
-	_Atomic int stop;         /* not 0: the thread is to end, and its baseline is none */
-	struct calibration taken; /* what came out; cpu is NULL if nothing did */
-};
-
 struct meter {
 	bool wanted; /* a load was asked for */
 
@@ -57,7 +50,11 @@ struct meter {
 	bool renewed;              /* the baseline was measured since the last client */
 	struct lock_holder holder; /* the program that soaks, in METER_BLOCKED */
 	pid_t named;               /* the last of those that were named on stderr; -1: none */
-	struct own_baseline baseline;
+
+	/* A measurement of the idle machine, in a thread of its own. */
+	pthread_t thread;
+	_Atomic int stop;         /* not 0: the thread is to end, and its baseline is none */
+	struct calibration taken; /* what came out; cpu is NULL if nothing did */
 };
 
 /*

@@ -32,9 +32,6 @@
 #define LOCK_FILE   "/dev/zero"
 #define LOCK_TRY_NS 10000000 /* between two tries */
 
-/* The name of a holder whose process this /proc does not show. */
-#define LOCK_HIDDEN "a program of another PID namespace or user"
-
 /* The pid of the lock's holder as /proc/locks has it (proc_locks(5)), 0 if it has none. */
 static pid_t lock_holder(int fd)
 {
@@ -69,7 +66,7 @@ static bool lock_try(int fd, struct lock_holder *h)
 	h->pid = lock_holder(fd);
 	snprintf(path, sizeof(path), "/proc/%d/comm", h->pid);
 	if (h->pid <= 0 || file_read_line(path, h->name, sizeof(h->name)) != 0)
-		strcpy(h->name, LOCK_HIDDEN);
+		strcpy(h->name, "a program of another PID namespace or user");
 	return false;
 }
 
@@ -320,26 +317,9 @@ void soaker_stop(struct soaker *s)
  * Counts.
  */
 
-/* Whether the clock source is not that of the start (Documentation/timers/timekeeping.rst). */
-static bool has_other_clock(const struct soaker *s)
-{
-	char clock[sizeof(s->clock)];
-
-	return s->clock[0] != '\0' && file_read_line(CLOCK_SOURCE, clock, sizeof(clock)) == 0 &&
-	       strcmp(clock, s->clock) != 0;
-}
-
-/* Documentation/scheduler/sched-ext.rst */
-static bool has_scheduler(void)
-{
-	char state[32];
-
-	return file_read_line("/sys/kernel/sched_ext/state", state, sizeof(state)) == 0 &&
-	       strcmp(state, "enabled") == 0;
-}
-
 void soaker_limits(const struct soaker *s, struct limits_mark *m)
 {
+	char text[sizeof(s->clock)];
 	int i;
 
 	*m = (struct limits_mark){.lost = s->lost, .moved = s->moved, .stops = s->stops};
@@ -347,9 +327,15 @@ void soaker_limits(const struct soaker *s, struct limits_mark *m)
 		m->now |= (s->cpu[i].away ? UNSAFE_CPU_OFFLINE : 0u) |
 			  (s->cpu[i].gap_min > SLOW_GAP_NS ? UNSAFE_CLOCK_SLOW : 0u);
 	m->now |= (m->stops % 2 != 0 ? UNSAFE_SOAKER_STOPPED : 0u) |
-		  (s->weight ? UNSAFE_WEIGHT : 0u) | (has_scheduler() ? UNSAFE_SCHEDULER : 0u) |
-		  (has_other_clock(s) ? UNSAFE_CLOCK_CHANGED : 0u) |
+		  (s->weight ? UNSAFE_WEIGHT : 0u) |
 		  (sysconf(_SC_NPROCESSORS_ONLN) > s->online ? UNSAFE_CPU_ONLINE : 0u);
+	/* Documentation/timers/timekeeping.rst, Documentation/scheduler/sched-ext.rst */
+	if (s->clock[0] != '\0' && file_read_line(CLOCK_SOURCE, text, sizeof(text)) == 0 &&
+	    strcmp(text, s->clock) != 0)
+		m->now |= UNSAFE_CLOCK_CHANGED;
+	if (file_read_line("/sys/kernel/sched_ext/state", text, sizeof(text)) == 0 &&
+	    strcmp(text, "enabled") == 0)
+		m->now |= UNSAFE_SCHEDULER;
 }
 
 /*

@@ -167,16 +167,11 @@ void history_add(struct history *h, double load, double uncertainty, unsigned un
 	h->n++;
 }
 
-double history_mean(const struct history *h)
+double history_mean(const struct history *h, double *half)
 {
-	return h->sum / (double)h->n;
-}
+	const double n = (double)h->n, mean = h->sum / n;
+	const double variance = fmax(0, h->squares - h->sum * mean) / fmax(1, n - 1);
 
-double history_uncertainty(const struct history *h)
-{
-	const double n = (double)h->n;
-	const double variance = fmax(0, h->squares - h->sum * history_mean(h)) / fmax(1, n - 1);
-	const double half = h->n > 1 ? student_t(n - 1) * sqrt(variance / n) : 0;
-
-	return hypot(h->uncertainty, half);
+	*half = hypot(h->uncertainty, h->n > 1 ? student_t(n - 1) * sqrt(variance / n) : 0);
+	return mean;
 }

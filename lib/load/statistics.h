@@ -9,7 +9,8 @@
  *
  *	history_add(&h, l.load, l.uncertainty, l.unsafe);
  *	...
- *	report("%.1f%% +-%.1f%%\n", 100 * history_mean(&h), 100 * history_uncertainty(&h));
+ *	mean = history_mean(&h, &half);
+ *	report("%.1f%% +-%.1f%%\n", 100 * mean, 100 * half);
  */
 #pragma once
 
@@ -82,11 +83,8 @@ struct history {
 /* Adds a period; one without a load, since no CPU was soaked in it, only counts. */
 void history_add(struct history *h, double load, double uncertainty, unsigned unsafe);
 
-/* The mean of the periods' loads; NAN where there is none. */
-double history_mean(const struct history *h);
-
 /*
- * Half of the mean's 95 % interval, which has the baseline's uncertainty, common to all periods, and
- * the periods' own variation.
+ * The mean of the periods' loads; NAN where there is none.  Stores half of its 95 % interval, which has
+ * the baseline's uncertainty, common to all periods, and the periods' own variation.
  */
-double history_uncertainty(const struct history *h);
+double history_mean(const struct history *h, double *half);

@@ -259,8 +259,8 @@ static void measure(const struct verify *v, struct gauge *g, int i, enum verify_
 		gauge_after(g, &from, &to, NULL);
 		gauge_load(g, &from, &to, &l);
 	} while ((l.unsafe != 0 || isnan(l.load)) && --tries > 0);
-	gauge_mark_close(&from);
-	gauge_mark_close(&to);
+	free(from.each);
+	free(to.each);
 	evidence_add(v->evidence, i, c, &l, &done);
 }
 
@@ -277,35 +277,17 @@ static void measure_loads(const struct verify *v, struct gauge *g, int i)
 	}
 }
 
-static void measure_speed(const struct verify *v, int i)
-{
-	const struct burner_work work = {1, 100, .seconds = TURN_SECONDS, .cpu = {v->cpus.id[0]},
-					 .n = 1};
-	struct burner_done done;
-
-	burner_run_or_die(&v->burner, &work, &done);
-	values_add(&v->evidence->speed[i], done.count / done.cpu_seconds);
-}
-
-static void measure_yield(const struct verify *v)
-{
-	struct yield y;
-	int k;
-
-	for (k = 0; k < YIELD_TIMES; k++) {
-		yield_measure(&v->cpus, &y);
-		values_add(&v->evidence->kept, y.kept);
-		values_add(&v->evidence->late, y.late);
-	}
-}
-
 /*
  * All that is measured by one instrument while it is open, or beside a soaked sibling.  A thread has its
  * speed without soakers whether or not idle time can be measured.
  */
 static void measure_with(const struct verify *v, int i)
 {
+	const struct burner_work turns = {1, 100, .seconds = TURN_SECONDS, .cpu = {v->cpus.id[0]},
+					  .n = 1};
 	struct gauge_setup setup = *v->setup;
+	struct burner_done done;
+	struct yield y;
 	struct gauge g;
 	bool open;
 	int c;
@@ -320,10 +302,15 @@ static void measure_with(const struct verify *v, int i)
 	}
 	gauge_prepare_or_die(&g, &setup);
 	open = gauge_start(&g, LOAD_SECONDS);
-	if (open || i == VERIFY_IDLE)
-		measure_speed(v, i);
-	if (open && i == VERIFY_SOAK)
-		measure_yield(v);
+	if (open || i == VERIFY_IDLE) {
+		burner_run_or_die(&v->burner, &turns, &done);
+		values_add(&v->evidence->speed[i], done.count / done.cpu_seconds);
+	}
+	for (c = 0; c < YIELD_TIMES && open && i == VERIFY_SOAK; c++) {
+		yield_measure(&v->cpus, &y);
+		values_add(&v->evidence->kept, y.kept);
+		values_add(&v->evidence->late, y.late);
+	}
 	if (open && i != VERIFY_SIBLING)
 		measure_loads(v, &g, i);
 	for (c = 0; c < VERIFY_LOADS; c++)
@@ -370,33 +357,31 @@ void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct e
  * Lines.
  */
 
-/* A thread that other programs disturb cannot show what the soakers leave to it. */
-static void judge_yield(const struct evidence *e, struct verdicts *v)
+/*
+ * What the soakers leave to a thread, and by how much it is slower, in percent.  One that other programs
+ * disturb cannot show either.
+ */
+static void judge_thread(const struct evidence *e, struct verdicts *v)
 {
-	struct verdict *r[2];
+	const double alone = values_median(&e->speed[VERIFY_IDLE]) / 100;
+	const struct values *speed = e->speed;
 	int c, i, safe = 0;
 
-	r[0] = line(v, "yield", "a busy thread keeps", 100 * values_median(&e->kept), "%");
-	expect(r[0], EXPECT_AT_LEAST, 100 * YIELD_KEPT, 0);
-	r[1] = line(v, "yield", "delay of a wake-up", 1e6 * values_median(&e->late), "us");
-	expect(r[1], EXPECT_AT_MOST, 1e6 * YIELD_LATE, 0);
+	expect(line(v, "yield", "a busy thread keeps", 100 * values_median(&e->kept), "%"),
+	       EXPECT_AT_LEAST, 100 * YIELD_KEPT, 0);
+	expect(line(v, "yield", "delay of a wake-up", 1e6 * values_median(&e->late), "us"),
+	       EXPECT_AT_MOST, 1e6 * YIELD_LATE, 0);
+	line(v, "price", "slowing by soaking", 100 - values_median(&speed[VERIFY_SOAK]) / alone,
+	     "%");
+	if (speed[VERIFY_SIBLING].n > 0)
+		line(v, "price", "slowing by its sibling",
+		     100 - values_median(&speed[VERIFY_SIBLING]) / alone, "%");
 	for (c = 0; c < VERIFY_LOADS; c++)
 		safe += e->of[VERIFY_SOAK][c].load.n;
-	for (i = 0; i < 2 && safe == 0; i++)
-		if (r[i]->kind == VERDICT_FAIL)
-			cannot_be_run(r[i], "no load by soaking was safe: the machine is busy");
-}
-
-/* By how much a thread alone is slower, in percent. */
-static void judge_price(const struct evidence *e, struct verdicts *v)
-{
-	const double alone = values_median(&e->speed[VERIFY_IDLE]);
-	const double soaked = values_median(&e->speed[VERIFY_SOAK]);
-	const double sibling = values_median(&e->speed[VERIFY_SIBLING]);
-
-	line(v, "price", "slowing by soaking", 100 * (1 - soaked / alone), "%");
-	if (!isnan(sibling))
-		line(v, "price", "slowing by its sibling", 100 * (1 - sibling / alone), "%");
+	for (i = 0; i < v->n && safe == 0; i++)
+		if (v->all[i].kind != VERDICT_PASS)
+			cannot_be_run(&v->all[i],
+				      "no load by soaking was safe: the machine is busy");
 }
 
 static void judge_loads(const struct evidence *e, struct verdicts *v)
@@ -437,8 +422,7 @@ void verdicts_of(const struct evidence *e, struct verdicts *v)
 	int i;
 
 	*v = (struct verdicts){.n = 0};
-	judge_yield(e, v);
-	judge_price(e, v);
+	judge_thread(e, v);
 	judge_loads(e, v);
 	judge_stream(e, v);
 	for (i = 0; i < v->n; i++)

@@ -333,7 +333,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 			json_open(&report->json, "intervals", '[');
 		}
 		counts = request_size(&rr, (uint32_t)opt->requests.size[i]);
-		gauge_say(&run->gauge, &counts->host.host);
+		gauge_say(&run->gauge, &counts->host.host, false);
 		if (opt->keep && 2 * counts->failed[FAIL_RESET] > counts->latency[TOTAL].n)
 			rr.closes = true;
 		if (gauge_measures(&run->gauge) && counts->host.seconds < SHORT_SECONDS)

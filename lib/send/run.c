@@ -175,8 +175,8 @@ void run_close(struct run *r)
 	gauge_stop(&r->gauge);
 	gauge_stop(&r->prepared[0]);
 	gauge_stop(&r->prepared[1]);
-	gauge_mark_close(&r->begin);
-	gauge_mark_close(&r->end);
+	free(r->begin.each);
+	free(r->end.each);
 	close(r->wake);
 }
 

@@ -50,7 +50,7 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 	gauge_between(&r->gauge, &last, &t->last, -1, &sum.host);
 	if (t->measuring)
 		t->unsafe |= sum.host.unsafe;
-	gauge_say_interval(&r->gauge, &sum.host);
+	gauge_say(&r->gauge, &sum.host, true);
 	report_interval(t->report, t->result.stream, &sum, start, t->measuring);
 	return interval_after(t->run->due_ns, now, t->opt->interval);
 }

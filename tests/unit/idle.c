@@ -21,10 +21,8 @@ static struct load_sample parsed[4];
 static const struct load_sample *parse_stat(struct cpus cpus, bool whole)
 {
 	const struct idle w = {.cpus = cpus, .whole = whole};
-	FILE *f = fmemopen(stat, strlen(stat), "r");
 
-	parse(&w, f, parsed);
-	fclose(f);
+	parse(&w, fmemopen(stat, strlen(stat), "r"), parsed);
 	return &parsed[cpus.n];
 }
 
