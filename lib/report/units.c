@@ -256,7 +256,8 @@ static void print_figures(const struct intervals *s, const struct figures *f)
 void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
 		   const char *note)
 {
-	const double rate = kib_per_second(f), tenths = s->period * 10;
+	const double amount = s->requests ? (double)f->calls : (double)f->bytes / 1024;
+	const double rate = per_second(amount, f->seconds), tenths = s->period * 10;
 	const int places = fabs(tenths - round(tenths)) < 1e-6 ? 1 : 3;
 	char time[TIME_STRLEN], text[FIGURE_STRLEN];
 
@@ -271,12 +272,14 @@ void intervals_row(struct intervals *s, const struct figures *f, double start, b
 	printf("%s%s%s\n", measured ? "" : "  warm-up", note[0] != '\0' ? "  " : "", note);
 	if (!measured)
 		return;
+	s->amount += amount;
+	s->seconds += f->seconds;
+	if (f->seconds < s->period / 2) /* the rest at the end */
+		return;
 	if (s->n == 0 || rate < s->least)
 		s->least = rate;
 	s->most = fmax(s->most, rate);
 	s->n++;
-	s->bytes += f->bytes;
-	s->seconds += f->seconds;
 }
 
 void intervals_part(const struct intervals *s, const struct figures *f, const char *name)
@@ -291,13 +294,12 @@ void intervals_end(struct intervals *s)
 	char t[3][FIGURE_STRLEN];
 
 	if (s->n > 1)
-		printf("%" PRIu64 " intervals, KiB/s: least %s, mean %s, greatest %s\n", s->n,
-		       grouped(s->least, t[0]),
-		       grouped(per_second((double)s->bytes / 1024, s->seconds), t[1]),
-		       grouped(s->most, t[2]));
+		printf("%" PRIu64 " intervals, %s: least %s, mean %s, greatest %s\n", s->n,
+		       s->requests ? "replies/s" : "KiB/s", grouped(s->least, t[0]),
+		       grouped(per_second(s->amount, s->seconds), t[1]), grouped(s->most, t[2]));
 	s->begun = false;
-	s->n = s->bytes = 0;
-	s->seconds = s->most = 0;
+	s->n = 0;
+	s->amount = s->seconds = s->most = 0;
 }
 
 /*

@@ -85,9 +85,9 @@ struct intervals {
 	bool timestamps;          /* each row begins with the time of day */
 	bool tcp, load, requests; /* the table has these columns */
 	bool begun;               /* the heading was printed */
-	/* Of the rows that were measured. */
-	uint64_t n, bytes;
-	double seconds, least, most; /* KiB/s */
+	/* Of the rows that were measured; a short one has no part in `n` and the rates. */
+	uint64_t n;
+	double amount, seconds, least, most; /* KiB, or with `requests` replies; per second */
 };
 
 /*
