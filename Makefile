@@ -93,7 +93,7 @@ $(OBJ)/zc-hosts: lib/hosts/zc-hosts
 $(OBJ)/zc-plot: lib/report/zc-plot
 $(SCRIPTS): Makefile
 	@mkdir -p $(@D)
-	@sed 's/^VERSION = .*/VERSION = "$(VERSION)"/' $(filter lib/%,$^) >$@.new && mv $@.new $@
+	@sed 's/^VERSION = .*/VERSION = "$(VERSION)"/' $(filter lib/%,$^) >$@.new && chmod +x $@.new && mv $@.new $@
 
 # The tests' own programs: unit tests, and helpers such as peers that speak the 2001 wire.
 LINK_TEST = $(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
