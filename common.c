@@ -47,7 +47,8 @@ const char *printable(const char *s)
 void die_of(int error, const char *fmt, ...)
 {
 	static atomic_flag begun = ATOMIC_FLAG_INIT;
-	static _Thread_local const char *first; /* why this thread is dying already, in the hook */
+	static _Thread_local const char
+		*first; /* why this thread is already dying, while it is in the hook */
 	char why[DIE_MAX + 64];
 	va_list ap;
 
@@ -109,10 +110,11 @@ void init_program(const _Atomic int *stop)
 	static char buffer[64 * 1024]; /* of stdout: an object of JSON has room for 200 streams */
 	int fd;
 
-	/* The kernel would give a closed 0, 1 or 2 to the first socket; writing to it must fail. */
+	/* If 0, 1 or 2 were closed, the first socket would get that number: /dev/null takes it. */
 	while ((fd = open_retry("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO)
 		;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	stop_signal = stop;
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	signal(SIGPIPE, SIG_IGN);

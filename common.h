@@ -1,7 +1,6 @@
 /*
- * common.h: what every part stands on: how a program prints and dies, its small
- * files, threads and clocks.  common.c has the same sections in the same order.  It includes the C
- * library's headers that most parts need.
+ * common.h: what every part uses: how a program prints and dies, small files, threads and clocks.  common.c has
+ * the same sections in the same order.  This header includes those of the C library that most parts need.
  *
  *	init_program();
  *	fd = open_retry(path, O_RDONLY);
@@ -36,7 +35,7 @@
 /*
  * Diagnostics.  Errors and warnings are one line on stderr that begins with the program's name;
  * warnings are printed by warnx(3).  Stdout is for the report and is flushed by report(), even into a
- * pipe.  Whatever ends a program early, after the options are parsed, calls die():
+ * pipe.  An error that ends a program is a call of die():
  *
  *	die("%s: no route to it: see ip-route(8)", host);
  */
@@ -46,8 +45,8 @@
 /*
  * die() prints why the program cannot go on, calls the hook, and exits with EXIT_FAILURE.
  * die_errno() appends what errno means.  usage_error() names the wrong option or argument, calls no
- * hook, and exits with EXIT_USAGE.  Any thread may call them.  Only the first call prints its line:
- * the other threads fail for the same reason.
+ * hook, and exits with EXIT_USAGE.  Any thread may call them.  Only the first call prints its line: other
+ * threads usually fail for the same reason.
  */
 #define die(...)         die_of(0, __VA_ARGS__)
 #define die_errno(...)   die_of(errno, __VA_ARGS__)
@@ -61,18 +60,18 @@ _Noreturn void die_of(int error, const char *fmt, ...) __attribute__((format(pri
 /* From now on die() and usage_error() exit with this status. */
 void die_with(int status);
 
-/* Dies as that errno kept a command from running: 127 is the status of ENOENT, 126 of all others. */
+/* Dies because a command could not be run: with status 127 if `error` is ENOENT, otherwise with 126. */
 _Noreturn void command_die(const char *name, int error);
 
 /*
- * Makes die() call `hook` with `arg` and its line first, unless stdout cannot be written: the hook
- * closes a JSON report.  It must not call die() itself.
+ * Makes die() first call `hook` with `arg` and the error, unless stdout cannot be written: the hook closes a
+ * JSON report.  It must not call die().
  */
 void die_init(void (*hook)(void *arg, const char *why), void *arg);
 
 /*
- * Replaces each control character by `?`, in place: a file's or a process's name may be anybody's,
- * and must neither begin a line nor command the terminal.
+ * Replaces each control character by `?`, in place: the name of a file or a process must neither begin a line
+ * nor control the terminal.
  */
 void make_printable(char *s);
 
@@ -90,14 +89,14 @@ bool string_append(char *buf, size_t size, const char *fmt, ...)
 const char *plural(uint64_t n);
 
 /*
- * Allocates n zeroed elements of `size` bytes each, to be freed by free(3), or dies; `what` they are
- * for stands in the message.
+ * Allocates n zeroed elements of `size` bytes each, to be freed by free(3), or dies with a message about `what`
+ * they are for.
  */
 void *alloc_or_die(size_t n, size_t size, const char *what);
 
 /*
- * What a program calls first: makes SIGPIPE and SIGXFSZ ordinary errors, and stdout buffered.  `stop` is
- * what a handler sets to the signal that ends the program, or NULL.
+ * To be called first: makes SIGPIPE and SIGXFSZ ordinary errors, and buffers stdout.  A signal handler sets
+ * `stop`, unless it is NULL, to the signal that ends the program.
  */
 void init_program(const _Atomic int *stop);
 
@@ -108,15 +107,15 @@ void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void report_flush(void);
 
 /*
- * fflush(3) of stdout.  Nobody may read what it writes: the signals that stop the program, which are
- * blocked elsewhere, come through here, and after such a signal it fails with EINTR where stdout
- * takes nothing for a second.  What it cannot write is lost.
+ * fflush(3) of stdout, which may be a pipe that nobody reads.  The signals that stop the program, which are blocked
+ * elsewhere, are unblocked here.  After such a signal it fails with EINTR if stdout takes nothing for a second.
+ * What it cannot write is lost.
  */
 int stdout_flush(void);
 
 /*
- * Stores the signals that stop a program: SIGINT, SIGTERM and SIGHUP without those that it ignores,
- * as nohup(1) and a shell's background jobs need it.
+ * Stores the signals that stop a program: SIGINT, SIGTERM and SIGHUP, except those that it ignores, as under
+ * nohup(1) or in a shell's background job.
  */
 void stop_signals(sigset_t *set);
 
@@ -131,12 +130,12 @@ void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
  * Files.
  */
 
-/* open(2) with O_CLOEXEC, begun anew after a signal; a file that it creates has mode 0600. */
+/* open(2) with O_CLOEXEC, repeated after a signal; a file that it creates has mode 0600. */
 int open_retry(const char *path, int flags);
 
 /*
- * Reads the first line of a small file, as of /proc, as a printable string without its newline.  A
- * line that does not fit, or has no end, is an error.
+ * Reads the first line of a small file, such as one of /proc, as a printable string without its newline.  A
+ * line that does not fit, or has no newline, is an error.
  */
 int file_read_line(const char *path, char *buf, size_t size);
 
@@ -144,9 +143,9 @@ int file_read_line(const char *path, char *buf, size_t size);
 int file_write(const char *dir, const char *name, const char *text);
 
 /*
- * Writes a file anew by print(f, arg): whoever reads it sees the old file or all of the new one, with the
- * mode of the old.  An own symbolic link is followed.  That of another user is an error, since anybody may
- * have made it in a directory that all may write to, and so is what is no regular file.
+ * Replaces a file by what print(f, arg) writes: a reader sees the old file or the whole new one, with the mode of
+ * the old.  A symbolic link of this user is followed.  A link of another user is an error, since anybody can make
+ * one in a directory such as /tmp; and so is a file that is not regular.
  */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg),
 			 const void *arg);
@@ -156,8 +155,8 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
  */
 
 /*
- * Starts a thread with a stack of THREAD_STACK bytes, which
- * inherits the caller's blocked signals.  Returns 0 or the error, which is not in errno.
+ * Starts a thread with a stack of THREAD_STACK bytes and the caller's blocked signals.  Returns 0 or the error,
+ * which is not in errno.
  */
 #define THREAD_STACK (128 * 1024)
 
@@ -173,8 +172,8 @@ uint64_t clock_ns(clockid_t clock); /* any clock of clock_gettime(2), in ns */
 /* The same time as a struct timespec. */
 struct timespec ns_to_timespec(uint64_t ns);
 
-/* Sleeps for `ns` nanoseconds, signals or not. */
+/* Sleeps for `ns` nanoseconds, even if signals come. */
 void sleep_ns(uint64_t ns);
 
-/* The time between two readings of one clock, in seconds; 0 where `to` came first. */
+/* The time between two readings of one clock, in seconds; 0 if `to` is the earlier one. */
 double seconds_between(uint64_t from_ns, uint64_t to_ns);

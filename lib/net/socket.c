@@ -71,7 +71,7 @@ int sock_set_timeout(int fd, double seconds)
 	return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
 }
 
-/* Sets one buffer size; the kernel doubles what is asked for its own overhead (socket(7)). */
+/* Sets one buffer size.  The kernel doubles it, for its own overhead (socket(7)). */
 static void set_bufsize_or_die(int fd, int name, const char *what, const char *limit, int want)
 {
 	static atomic_flag warned[2]; /* one for each buffer, however many connections there are */
@@ -86,7 +86,7 @@ static void set_bufsize_or_die(int fd, int name, const char *what, const char *l
 			program_invocation_short_name, what, want, got / 2, limit);
 }
 
-/* A socket of IPv6 has both: IPv4's is for the addresses that are mapped. */
+/* A socket of IPv6 has both options: that of IPv4 is for mapped addresses. */
 static void set_dscp_or_die(int fd, int dscp)
 {
 	const bool v4 = sock_set(fd, IPPROTO_IP, IP_TOS, dscp << 2) == 0;
@@ -187,7 +187,7 @@ void addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 	else
 		index = route_interface(v6 ? &in6->sin6_addr.s6_addr[12] : (void *)&in->sin_addr,
 					4);
-	/* A link-local address names its interface, but to one of this host packets go via lo. */
+	/* A link-local address names its interface, but packets to one of this host go via lo. */
 	if (v6 && in6->sin6_scope_id != 0 && index != if_nametoindex("lo"))
 		index = in6->sin6_scope_id;
 	if (index == 0 || if_indextoname(index, name) == NULL)

@@ -16,42 +16,41 @@
 #define HOST_STRLEN 54                              /* enough for `IPv6%scope` */
 #define ADDR_STRLEN (HOST_STRLEN + PORT_STRLEN + 2) /* enough for `[IPv6%scope]:port` */
 
-/* Options set before connect(2) or listen(2), so that the window scale is right. */
+/* Options that are set before connect(2) or listen(2), so that the window scale fits the buffers. */
 struct sock_options {
 	int rcvbuf;             /* SO_RCVBUF, bytes; 0 leaves it to the kernel's autotuning */
 	int sndbuf;             /* SO_SNDBUF, bytes; 0 leaves it to the kernel's autotuning */
 	const char *congestion; /* TCP_CONGESTION; NULL is the system's default */
-	const char *device;     /* SO_BINDTODEVICE; NULL: whatever the routes say */
+	const char *device;     /* SO_BINDTODEVICE; NULL: the device of the route */
 	int dscp;               /* of the packets, 0 to 63: the upper six bits of IP_TOS */
-	bool mptcp;             /* Multipath TCP, where the peer has it, too */
+	bool mptcp;             /* Multipath TCP, if the peer has it, too */
 };
 
 /*
- * Makes a stream socket, for which `flags` may be SOCK_NONBLOCK, or dies where the kernel lacks
- * Multipath TCP.  -1 with errno for other errors.
+ * Opens a stream socket; `flags` may be SOCK_NONBLOCK.  Dies if the kernel lacks Multipath TCP; returns -1 with
+ * errno for other errors.
  */
 int sock_open(int family, int flags, const struct sock_options *o);
 
 /* setsockopt(2) of an option that is an int. */
 int sock_set(int fd, int level, int name, int value);
 
-/* How long a connect(2), send(2) or recv(2) may wait (SO_SNDTIMEO, SO_RCVTIMEO); 0: without end. */
+/* Limits the wait of a connect(2), send(2) or recv(2) (SO_SNDTIMEO, SO_RCVTIMEO); 0: no limit. */
 int sock_set_timeout(int fd, double seconds);
 
-/* getsockopt(2) of an option that is an int; 0 where it fails. */
+/* getsockopt(2) of an option that is an int; 0 if it fails. */
 int sock_get(int fd, int level, int name);
 
 /*
- * Whether the connection became one of Multipath TCP (MPTCP_INFO), and not one of TCP alone.  Then it stores
- * the bytes that were acknowledged and received over all its subflows, or NAN before Linux 6.5, where the
- * pointers are not NULL.
+ * Whether the connection uses Multipath TCP (MPTCP_INFO), and not TCP alone.  If so, stores the bytes that were
+ * acknowledged and received over all its subflows, or NAN before Linux 6.5.  The pointers may be NULL.
  */
 bool sock_is_mptcp(int fd, double *acked, double *received);
 
-/* Sets the options or dies.  Warns the first time that the kernel gives a smaller buffer. */
+/* Sets the options or dies.  Warns the first time that the kernel gives a buffer smaller than asked for. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
 
-/* Makes the kernel drop a connection whose peer has been unreachable for two minutes. */
+/* Makes the kernel end a connection whose peer has been unreachable for two minutes. */
 void sock_keep_alive(int fd);
 
 /* `192.0.2.1:2222`, `[2001:db8::1]:2222`; an IPv4-mapped address is shown as IPv4. */

@@ -9,8 +9,8 @@
 #define RETRY_NS      10000000u
 
 /*
- * The kernel takes back what an earlier ring had locked a moment after that was closed, so that ENOMEM
- * is final only after PATIENCE_NS.
+ * The memory that a ring had locked counts until a moment after the ring was closed: ENOMEM is final only after
+ * PATIENCE_NS.
  */
 static int setup(unsigned entries, struct io_uring_params *p)
 {
@@ -156,8 +156,7 @@ const char *uring_explain(int error)
 			       : "io_uring: a seccomp filter forbids it: containers need a profile "
 				 "that allows io_uring_setup";
 	case ENOSYS: return "io_uring: this kernel has none, or a seccomp filter hides it";
-	case EINVAL:
-		return "io_uring: this kernel is too old: Linux 6.1 or later has what is needed";
+	case EINVAL: return "io_uring: this kernel is too old: Linux 6.1 or later is needed";
 	case ENOMEM: return "io_uring: no memory to lock: raise ulimit -l, or use fewer streams";
 	default: return strerror(error);
 	}
@@ -195,7 +194,7 @@ char *uring_buffer_of(const struct uring_buffers *b, const struct io_uring_cqe *
 	return b->data + (done->flags >> IORING_CQE_BUFFER_SHIFT) * b->size;
 }
 
-/* The tail lies where the first element has a field that is not used; only the rest is written. */
+/* The tail of the ring lies in an unused field of its first element: only the other fields are written. */
 void uring_buffer_give(const struct uring_buffers *b, const struct io_uring_cqe *done)
 {
 	const uint16_t tail = b->ring->tail;

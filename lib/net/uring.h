@@ -16,7 +16,7 @@
 
 #include "common.h"
 
-/* What the headers of older distributions lack: of Linux before 5.19, 6.1 and 6.2. */
+/* Older distributions have headers of Linux before 5.19, 6.1 or 6.2, which lack these. */
 #ifndef IORING_RECVSEND_POLL_FIRST
 #define IORING_REGISTER_PBUF_RING 22
 struct io_uring_buf {
@@ -62,30 +62,30 @@ struct uring {
 };
 
 /*
- * Opens a ring for `entries` requests at a time, of which each may have two completions.  The thread
- * that calls uring_start(), and no other, then uses it.  If `deferred`, requests make progress in that
- * thread's uring_enter() alone, which takes Linux 6.1; otherwise they do so where the kernel can.  A ring
- * that could not be opened is to be closed, too.
+ * Opens a ring for `entries` requests at a time, each of which may have two completions.  Only the thread that
+ * calls uring_start() then uses it.  If `deferred`, requests make progress only in that thread's uring_enter(),
+ * which needs Linux 6.1; otherwise they do so where the kernel can.  The caller closes the ring even if it could
+ * not be opened.
  */
 int uring_open(struct uring *u, unsigned entries, bool deferred);
 
-/* Makes the ring that of the calling thread.  To be called once, before the first uring_enter(). */
+/* Gives the ring to the calling thread.  To be called once, before the first uring_enter(). */
 int uring_start(struct uring *u);
 
 /* io_uring_register(2). */
 int uring_register(const struct uring *u, unsigned op, const void *arg, unsigned n);
 
 /*
- * Returns the next request, zeroed but for these fields.  It is submitted by the next uring_enter().
- * The caller never has more than `entries` requests that are not submitted.
+ * Returns the next request, zeroed except for these fields.  The next uring_enter() submits it.  The caller must
+ * not have more than `entries` requests that are not submitted.
  */
 struct io_uring_sqe *uring_request(struct uring *u, unsigned char op, int fd, const void *buf,
 				   size_t len);
 
 /*
- * Submits what was requested, and waits until there are `wait` completions, for `timeout_ms` at most
- * (-1: without a limit).  Returns 0 even if the time was over, or a signal came after requests were
- * submitted: the caller looks for completions.
+ * Submits the requests, and waits until there are `wait` completions, for `timeout_ms` at most (-1: no limit).
+ * Returns 0 even after a time-out, or if a signal came after requests were submitted: the caller looks for
+ * completions.
  */
 int uring_enter(struct uring *u, unsigned wait, int timeout_ms);
 
@@ -95,13 +95,13 @@ bool uring_has_next(const struct uring *u);
 /* Takes the next completion; false if there is none. */
 bool uring_next(struct uring *u, struct io_uring_cqe *done);
 
-/* Has a request end, which completes as any other does, with -ECANCELED if it had done nothing. */
+/* Cancels a request, which still completes: with -ECANCELED if it had done nothing. */
 void uring_cancel(struct uring *u, uint64_t user_data, uint64_t own_user_data);
 
-/* Closes the ring.  The caller has awaited all requests, or their buffers stay as they are. */
+/* Closes the ring.  Requests must be complete, or their buffers must stay allocated. */
 void uring_close(struct uring *u);
 
-/* Why the kernel gave no ring, or too little memory for one, and the way out. */
+/* Why the kernel gave no ring, or too little memory for one, and what to do. */
 const char *uring_explain(int error);
 
 /*
@@ -120,10 +120,10 @@ struct uring_buffers {
 /* Gives the kernel n buffers of `size` bytes. */
 int uring_buffers_open(struct uring_buffers *b, const struct uring *u, unsigned n, size_t size);
 
-/* The buffer that a completion has filled. */
+/* The buffer that was filled by the request of a completion. */
 char *uring_buffer_of(const struct uring_buffers *b, const struct io_uring_cqe *done);
 
-/* Gives it back to the kernel. */
+/* Gives the buffer of a completion back to the kernel. */
 void uring_buffer_give(const struct uring_buffers *b, const struct io_uring_cqe *done);
 
 /* To be called after uring_close(). */

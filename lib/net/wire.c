@@ -8,7 +8,7 @@ void wire_put(void *p, uint32_t value)
 	memcpy(p, &value, sizeof(value));
 }
 
-/* Decides what follows a complete file or loop: files and loops may be empty. */
+/* Sets what follows a complete file or loop: files and loops may be empty. */
 static void wire_next(struct wire *w)
 {
 	if (w->files_left > 0)
@@ -19,7 +19,7 @@ static void wire_next(struct wire *w)
 		w->state = WIRE_DONE;
 }
 
-/* Takes what the next `len` bytes have of a body, which may be empty; returns how many that are. */
+/* Takes those of the next `len` bytes that belong to the body, perhaps none; returns their number. */
 static size_t wire_body(struct wire *w, size_t len)
 {
 	size_t n = len < w->body_left ? len : w->body_left;

@@ -22,21 +22,21 @@
 #include "common.h"
 
 #define WIRE_PORT      "2222"
-#define REQUEST_PORT   "7890"      /* of the other protocol: a length, and as many bytes back */
-#define WIRE_FOREVER   0xffffffffu /* n_loops: until end of stream, which may come anywhere */
+#define REQUEST_PORT   "7890" /* of zcc --request: a length is sent, and as many bytes come back */
+#define WIRE_FOREVER   0xffffffffu /* n_loops: until the end of the stream, which may come anywhere */
 #define WIRE_ENTRY_MAX 0xffffffffu /* the longest file that is one entry */
 #define WIRE_HEADER    4           /* bytes of each integer */
 
 /*
- * A client that warms up sends loops without a file before its first file.  Each of them stands for
- * this time.  A server of 2001 ignores them.
+ * A client that warms up sends loops without a file before its first file.  Each of these loops stands for this
+ * time.  A server of 2001 ignores them.
  */
 #define WIRE_WARMUP_NS 100000000u
 
 enum wire_state { WIRE_LOOPS, WIRE_FILES, WIRE_LENGTH, WIRE_BODY, WIRE_DONE, WIRE_RAW };
 
 /*
- * A reader of the wire, which begins with WIRE_LOOPS; or with WIRE_RAW: there are no headers, all bytes are data,
+ * A reader of the wire begins with WIRE_LOOPS; or, if there are no headers, with WIRE_RAW: then all bytes are data,
  * and any end is proper.
  */
 struct wire {
@@ -56,7 +56,7 @@ struct wire {
 /* Reads `len` bytes; returns how many of them belong to the wire: less when the wire ends. */
 size_t wire_feed(struct wire *w, const void *buf, size_t len);
 
-/* How many bytes of a body come next for certain; 0 if a header comes next. */
+/* How many bytes of a body come next; 0 if a header comes next. */
 size_t wire_body_left(const struct wire *w);
 
 /* How many bytes the next header lacks, for a caller that must not read beyond it. */
@@ -65,7 +65,7 @@ size_t wire_header_left(const struct wire *w);
 /* Counts `len` bytes of a body, at most wire_body_left(), whose content the caller discarded. */
 void wire_skip(struct wire *w, size_t len);
 
-/* Whether end of stream here is a proper end; if not, *where is the place, to follow "closed". */
+/* Whether the stream may end here; if not, *where is the place, as a text to follow "closed". */
 bool wire_ended(const struct wire *w, const char **where);
 
 /* Stores a header at p, which has WIRE_HEADER bytes. */

@@ -163,11 +163,13 @@ void report_client(struct report *r, const struct place *p, const struct figures
 	getsockname(p->sock, (struct sockaddr *)&s->local, &len);
 }
 
-/* Prints the clients as end.streams. */
-static void json_streams(struct json *j, const struct report *r)
+static void group_object_end(struct report *r, const struct figures *f, const struct stalls *stalls)
 {
+	struct json *j = group_object(r);
 	const struct stream_record *s;
 
+	json_close(j, ']');
+	json_open(j, "end", '{');
 	json_open(j, "streams", '[');
 	for (s = r->streams; s < r->streams + r->listed; s++) {
 		json_open(j, NULL, '{');
@@ -177,15 +179,6 @@ static void json_streams(struct json *j, const struct report *r)
 		json_close(j, '}');
 	}
 	json_close(j, ']');
-}
-
-static void group_object_end(struct report *r, const struct figures *f, const struct stalls *stalls)
-{
-	struct json *j = group_object(r);
-
-	json_close(j, ']');
-	json_open(j, "end", '{');
-	json_streams(j, r);
 	json_stream(j, "sum_received", f, 0, false);
 	json_host(j, "host", f);
 	stalls_list_json(j, stalls);

@@ -35,22 +35,9 @@ static void add_file(char *lines, size_t size, const char *key, const char *path
 		string_append(lines, size, "%s: %s\n", key, line);
 }
 
-/* Documentation/ABI/testing/sysfs-devices-system-cpu */
-static void read_vulnerabilities(struct environment *e)
-{
-	glob_t found;
-	size_t i;
-
-	if (glob(SYS_CPU "vulnerabilities/*", 0, NULL, &found) != 0)
-		return;
-	for (i = 0; i < found.gl_pathc; i++)
-		add_file(e->vulnerabilities, sizeof(e->vulnerabilities),
-			 basename(found.gl_pathv[i]), found.gl_pathv[i]);
-	globfree(&found);
-}
-
 void environment_read(struct environment *e)
 {
+	glob_t found = {.gl_pathc = 0};
 	char model[128];
 	size_t i;
 
@@ -64,7 +51,12 @@ void environment_read(struct environment *e)
 		string_append(e->host, sizeof(e->host), "cpu_model: %s\n", model);
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		add_file(e->host, sizeof(e->host), files[i].key, files[i].path);
-	read_vulnerabilities(e);
+	/* Documentation/ABI/testing/sysfs-devices-system-cpu */
+	glob(SYS_CPU "vulnerabilities/*", 0, NULL, &found);
+	for (i = 0; i < found.gl_pathc; i++)
+		add_file(e->vulnerabilities, sizeof(e->vulnerabilities),
+			 basename(found.gl_pathv[i]), found.gl_pathv[i]);
+	globfree(&found);
 }
 
 /*

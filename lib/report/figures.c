@@ -33,25 +33,23 @@ static double calls_per_second(const struct figures *f)
 	return per_second((double)f->calls, f->seconds);
 }
 
-static double cost_of(const struct figures *f, double load, double n)
-{
-	return n > 0 ? load * f->host.cpus * f->seconds * 1e6 / n : NAN;
-}
-
 double figures_cost_each(const struct figures *f, double n)
 {
-	return cost_of(f, f->host.load, n);
+	return n > 0 ? f->host.load * f->host.cpus * f->seconds * 1e6 / n : NAN;
 }
 
 double figures_cost(const struct figures *f)
 {
-	return cost_of(f, f->host.load, (double)f->bytes / 1024);
+	return figures_cost_each(f, (double)f->bytes / 1024);
 }
 
-/* Half of the 95 % interval of the cost: the same share as that of the load. */
+/* Half of the 95 % interval of the cost: the cost of half of the load's interval. */
 static double cost_uncertainty(const struct figures *f)
 {
-	return cost_of(f, isnan(f->host.load) ? NAN : f->host.uncertainty, (double)f->bytes / 1024);
+	struct figures half = *f;
+
+	half.host.load = isnan(f->host.load) ? NAN : f->host.uncertainty;
+	return figures_cost(&half);
 }
 
 static double part_of(double part, double all)

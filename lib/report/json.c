@@ -218,25 +218,19 @@ void json_netstat(struct json *j, const struct netstat *n)
 	json_close(j, '}');
 }
 
-/* Another host's environment: the two texts of its receipt, which zc 0.1 did not send. */
-static void json_remote_environment(struct json *j, const struct figures *f)
+void json_host(struct json *j, const char *key, const struct figures *f)
 {
 	char version[8 + sizeof(f->version)];
 
-	if (f->version[0] == '\0')
-		return;
-	snprintf(version, sizeof(version), "zc %s", f->version);
-	json_open(j, "environment", '{');
-	json_string(j, "version", version);
-	json_string(j, "kernel", f->kernel);
-	json_close(j, '}');
-}
-
-void json_host(struct json *j, const char *key, const struct figures *f)
-{
 	json_open(j, key, '{');
 	json_rows(j, f, IN_HOST);
 	json_accounting(j, f);
-	json_remote_environment(j, f);
+	if (f->version[0] != '\0') { /* another host's receipt, not of zc 0.1 */
+		snprintf(version, sizeof(version), "zc %s", f->version);
+		json_open(j, "environment", '{');
+		json_string(j, "version", version);
+		json_string(j, "kernel", f->kernel);
+		json_close(j, '}');
+	}
 	json_close(j, '}');
 }

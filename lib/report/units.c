@@ -118,7 +118,7 @@ const char *time_text(uint64_t ns, bool utc, char buf[TIME_STRLEN])
 {
 	const uint64_t real = clock_ns(CLOCK_REALTIME) - now_ns() + ns;
 	const time_t seconds = (time_t)(real / 1000000000);
-	struct tm tm;
+	struct tm tm = {.tm_sec = 0};
 	size_t n;
 
 	(utc ? gmtime_r : localtime_r)(&seconds, &tm);

@@ -355,7 +355,8 @@ int options_read(const struct usage *u, int argc, char **argv, void *to)
 		o = c == '?' || c == ':' ? NULL : option_of(u, c);
 		if (o == NULL)
 			reject_option(u, c, argv[optind - 1]);
-		take_option(u, o, optarg, (char *)to + o->at);
+		else
+			take_option(u, o, optarg, (char *)to + o->at);
 		given[o - u->rows] = true;
 	}
 	check_given(u, given, argv[optind]);
