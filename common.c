@@ -47,8 +47,7 @@ const char *printable(const char *s)
 void die_of(int error, const char *fmt, ...)
 {
 	static atomic_flag begun = ATOMIC_FLAG_INIT;
-	static _Thread_local const char
-		*first; /* why this thread is already dying, while it is in the hook */
+	static _Thread_local const char *first; /* why this thread already dies, in the hook */
 	char why[DIE_MAX + 64];
 	va_list ap;
 
@@ -110,7 +109,7 @@ void init_program(const _Atomic int *stop)
 	static char buffer[64 * 1024]; /* of stdout: an object of JSON has room for 200 streams */
 	int fd;
 
-	/* If 0, 1 or 2 were closed, the first socket would get that number: /dev/null takes it. */
+	/* The first socket would get a closed 0, 1 or 2: /dev/null takes these, and writing must fail. */
 	while ((fd = open_retry("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO)
 		;
 	if (fd >= 0)

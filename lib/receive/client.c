@@ -4,10 +4,9 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 
-#define LINGER        10 /* seconds for a client to close, at most */
-#define REJECTED_MOST 64 /* clients rejected in a row, before those that have ended are removed */
-#define LEAST_NS                                                                                   \
-	1000 /* the least time of a transfer: a receipt has microseconds, and must not have 0 */
+#define LINGER        10   /* seconds for a client to close, at most */
+#define REJECTED_MOST 64   /* clients rejected in a row, before those that have ended are removed */
+#define LEAST_NS      1000 /* of a transfer: a receipt has microseconds, and must not have 0 */
 
 /*
  * Reads the client's counts and the host's into *mark.  The host's counters take long to read, unless they were

@@ -82,9 +82,8 @@ struct places {
 	/* cppcheck-suppress unusedStructMember ; LIST_*() use it */
 	LIST_HEAD(place_head, place) all;
 	_Atomic int n;
-	int network
-		[NETWORK_SLOTS]; /* places of each network; those with the same hash share them */
-	uint64_t looked_ns;      /* when all clients were last looked at; 0: never */
+	int network[NETWORK_SLOTS]; /* places of each; networks of one hash share a count */
+	uint64_t looked_ns;         /* when all clients were last looked at; 0: never */
 	_Atomic uint64_t lacked_ns; /* when accept(2) last lacked something; 0: never */
 	_Atomic uint64_t refused;   /* clients that were rejected */
 	struct {
