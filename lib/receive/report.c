@@ -121,12 +121,7 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 	if (r->opt->json) {
 		j = group_object(r);
 		json_open(j, NULL, '{');
-		json_open(j, "sum", '{');
-		json_timed(j, start, f, IN_INTERVAL);
-		json_count(j, "clients", f->clients);
-		json_bool(j, "omitted", warm_up);
-		json_bool(j, "sender", false);
-		json_close(j, '}');
+		json_interval(j, f, 0, start, !warm_up, false);
 		json_close(j, '}');
 	} else if (!r->opt->quiet) {
 		if (f->clients > 1)

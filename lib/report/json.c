@@ -188,6 +188,20 @@ void json_stream(struct json *j, const char *key, const struct figures *f, int s
 	json_close(j, '}');
 }
 
+void json_interval(struct json *j, const struct figures *f, int stream, double start, bool measured,
+		   bool sender)
+{
+	json_open(j, stream > 0 ? NULL : "sum", '{');
+	if (stream > 0)
+		json_count(j, "socket", (uint64_t)stream);
+	json_timed(j, start, f, IN_INTERVAL);
+	if (!sender)
+		json_count(j, "clients", f->clients);
+	json_bool(j, "omitted", !measured);
+	json_bool(j, "sender", sender);
+	json_close(j, '}');
+}
+
 void json_accounting(struct json *j, const struct figures *f)
 {
 	json_open(j, "accounting_percent", '{');

@@ -66,6 +66,10 @@ void json_timed(struct json *j, double start, const struct figures *f, unsigned 
 /* One end's figures of one connection, or of all of them (stream 0), as an object. */
 void json_stream(struct json *j, const char *key, const struct figures *f, int stream, bool sender);
 
+/* An interval of one stream, or as the member `sum` of all (stream 0); with its clients if it is zcs's. */
+void json_interval(struct json *j, const struct figures *f, int stream, double start, bool measured,
+		   bool sender);
+
 /* The reasons that make a load unsafe, as the array `unsafe`; nothing if there are none. */
 void json_unsafe(struct json *j, unsigned unsafe);
 

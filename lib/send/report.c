@@ -263,19 +263,6 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 	r->has_progress = true;
 }
 
-/* An interval of one stream, or as the member `sum` of all (stream 0). */
-static void json_interval(struct json *j, const struct figures *f, int stream, double start,
-			  bool measured)
-{
-	json_open(j, stream > 0 ? NULL : "sum", '{');
-	if (stream > 0)
-		json_count(j, "socket", (uint64_t)stream);
-	json_timed(j, start, f, IN_INTERVAL);
-	json_bool(j, "omitted", !measured);
-	json_bool(j, "sender", true);
-	json_close(j, '}');
-}
-
 void report_interval(struct send_report *r, const struct stream_result *stream,
 		     const struct figures *sum, double start, bool measured)
 {
@@ -288,9 +275,9 @@ void report_interval(struct send_report *r, const struct stream_result *stream,
 		json_open(j, NULL, '{');
 		json_open(j, "streams", '[');
 		for (i = 0; i < r->opt->streams; i++)
-			json_interval(j, &stream[i].interval, i + 1, start, measured);
+			json_interval(j, &stream[i].interval, i + 1, start, measured, true);
 		json_close(j, ']');
-		json_interval(j, sum, 0, start, measured);
+		json_interval(j, sum, 0, start, measured, true);
 		json_close(j, '}');
 	} else {
 		intervals_row(&r->intervals, sum, start, measured, "");
