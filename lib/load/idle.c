@@ -156,13 +156,13 @@ static bool is_measured(const struct idle *w, char why[DIE_MAX])
 	if (awake > 1 - TRY_ASLEEP)
 		snprintf(
 			why, DIE_MAX,
-			"CPU %d never sleeps, since a program soaks it or spins there: end it, or use -c",
+			"CPU %d never sleeps, since a program soaks it or spins there: end it, or measure by soaking",
 			id);
 	else
 		snprintf(why, DIE_MAX,
 			 "the kernel does not measure the idle time of CPU %d: it counted %.0f%% "
 			 "beside work of %.0f%% (no NO_HZ, Linux 7.2 or later, or a busy machine): "
-			 "use -c",
+			 "measure by soaking",
 			 id, 100 * (awake - others), 100 * worked);
 	return false;
 }
