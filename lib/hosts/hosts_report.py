@@ -6,7 +6,7 @@ ROLES = {"sender": "sends", "receiver": "receives"}
 
 
 def printable(text):
-    """The text of a host or of FILE without what a terminal would obey."""
+    """The text of a host or of FILE, without control characters."""
     return "".join(one if one.isprintable() else "?" for one in text)
 
 
@@ -20,7 +20,7 @@ def part(one, *keys):
 
 
 def numbers(one, *keys):
-    """Those figures of an object that a host can have measured."""
+    """The figures of an object, except those that no host can have measured."""
     return {key: one[key] for key in keys if type(one.get(key)) in (int, float) and abs(one[key]) < 1e18}
 
 
@@ -51,7 +51,7 @@ def host_figures(run, end, key, reasons):
 
 
 def receiver_figures(run, streams):
-    """The figures of a receiver, which are of all its clients together; `streams` of these did not fail."""
+    """The figures of a receiver, of all its clients together; `streams` of its clients did not fail."""
     ends = [one["end"] for one in run.objects() if part(one, "end", "sum_received")]
     if not ends:
         return {}
@@ -94,7 +94,7 @@ def add_hosts(results):
 
 
 def left_out(results):
-    """The hosts that failed with two hosts which worked with others, and worked with none."""
+    """The hosts that worked with none, and failed with two hosts that worked with others."""
     worked, failed = set(), {}
     for one in results:
         ends = one["sender"], one["receiver"]
@@ -107,7 +107,7 @@ def left_out(results):
 
 
 def skipped(pair, out):
-    """The result of a connection that is not tried, since one of its hosts is omitted."""
+    """The result of a connection that is not tried because one of its hosts is omitted."""
     failed = {"failed_host": pair[0] if pair[0] in out else pair[1], "sender_host": {}, "receiver_host": {}}
     failed["error"] = "omitted: it failed with two hosts that work"
     return {"schema": 1, "sender": pair[0], "receiver": pair[1], **failed}
@@ -156,7 +156,7 @@ class Row:
         return sum(one.get(key, 0) for one in self.rounds)
 
     def mean(self, key, weight):
-        """The mean of a figure over the rounds that have it, weighted by another; None if there is none."""
+        """The mean of a figure over the rounds that have it, weighted by another figure; None if no round has it."""
         having = [one for one in self.rounds if key in one]
         whole = sum(one.get(weight, 0) for one in having)
         if not having or not whole:
@@ -204,7 +204,7 @@ def host_rows(plan, results):
 
 
 def total_cells(results, rows, end):
-    """The throughput of all hosts of a role, the mean of the rounds; their cost, if each has one."""
+    """The throughput of all hosts of a role, as the mean of the rounds; their cost, if each has one."""
     sums = {}
     for (number, _, its_end), figures in host_ends(results).items():
         if its_end == end:

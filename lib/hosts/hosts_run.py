@@ -19,7 +19,7 @@ NAME = re.compile(r"[A-Za-z0-9_.@][A-Za-z0-9_.@-]*$")
 ADDRESS = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:-]*(%[A-Za-z0-9_.:@-]+)?$")  # an interface after %
 RANGE = re.compile(r"(.*)\[([0-9]{1,4})-([0-9]{1,4})\](.*)$")
 
-# Options that zc-hosts sets itself, or whose report is another one.
+# Options that zc-hosts sets itself, or that change the report.
 RESERVED = {
     "zcc": "-s --server -p --port -c --cpu-load --idle -J --json --raw --request -r --runs --precision --save "
     "--against -h --help -V --version -C --calibrate".split(),
@@ -34,8 +34,8 @@ DEFAULTS = {
 }  # fmt: skip
 MOST = {"port": 65535, "limit": 86400}
 
-# What runs on a host.  It has no % and no {}, which engines replace.  pdsh loses what is beyond 128 KiB of a
-# line, so that long lines are folded.
+# What runs on a host.  It has no % and no {}, which engines replace.  pdsh cuts lines after 128 KiB, so that
+# long lines are folded.
 RUN_SCRIPT = """d=${TMPDIR:-/tmp}/@TOKEN@
 percent=$(printf '\\045')
 umask 077
@@ -56,7 +56,7 @@ echo
 echo "zc-hosts: status $s"
 """
 
-# Ends what RUN_SCRIPT has started.  If nobody knows that it has, the directory keeps it from that for 5 seconds.
+# Ends what RUN_SCRIPT has started.  If it may not have started yet, its directory keeps it from starting for 5 s.
 STOP_SCRIPT = """d=${TMPDIR:-/tmp}/@TOKEN@
 planted=
 [ -n "@STARTED@" ] || { mkdir "$d" 2>/dev/null && planted=1; }
@@ -78,7 +78,7 @@ class Interrupted(Exception):
     """A signal asks zc-hosts to end."""
 
 
-# A signal handler only adds to it, and wait_for raises: each program that was started is in the list of runs.
+# A signal handler only adds to it, and wait_for raises: so each started program gets into the list of runs.
 signals = []
 
 
@@ -118,7 +118,7 @@ def check_options(tool, words):
 
 
 def parse_line(plan, given, key, words):
-    """Sets in the plan what a line of FILE gives, beside the keywords that were given before."""
+    """Sets in the plan what a line of FILE gives; `given` has the keywords of earlier lines."""
     if key not in DEFAULTS:
         raise UsageError("unknown keyword '%s' (%s)" % (key, ", ".join(DEFAULTS)))
     if key in given and key not in ("hosts", "zcc", "zcs"):
@@ -184,7 +184,7 @@ def rounds_of(plan):
         return [[(sender, hosts[0]) for sender in hosts[1:]]]
     if plan["pattern"] == "pairs":
         return [list(zip(hosts[::2], hosts[1::2]))]
-    rounds, circle = [], hosts + [None] * (len(hosts) % 2)  # each two of the hosts once: the circle method
+    rounds, circle = [], hosts + [None] * (len(hosts) % 2)  # each pair of hosts once: the circle method
     for _ in circle[1:]:
         both = zip(circle[: len(circle) // 2], reversed(circle))
         pairs = [(a, b) for a, b in both if a is not None and b is not None]
@@ -195,7 +195,7 @@ def rounds_of(plan):
 
 def find_engine(plan):
     """Sets the engine's default, and makes ssh ask nobody for a password."""
-    options = "-oBatchMode=yes -oConnectTimeout=10 -oServerAliveInterval=10"  # a host that is lost ends it
+    options = "-oBatchMode=yes -oConnectTimeout=10 -oServerAliveInterval=10"  # ends ssh if the host is lost
     os.environ.setdefault("PDSH_SSH_ARGS_APPEND", options)
     os.environ.setdefault("PARALLEL_SSH", "ssh " + options)
     installed = [command for command in (["pdsh", "-R", "ssh"], ["parallel"]) if shutil.which(command[0])]
@@ -223,7 +223,7 @@ def engine_command(plan, host, script):
 
 
 class Program:
-    """A script on a host, started by an engine call of its own: its output, and whether it goes on."""
+    """A script on a host, started by its own call of the engine."""
 
     def __init__(self, plan, host, script):
         self.is_killed = False
@@ -249,7 +249,7 @@ class Program:
 
 
 def wait_for(condition, seconds, may_be_interrupted=True):
-    """Waits until it is true, `seconds` at most."""
+    """Waits until the condition is true, for `seconds` at most."""
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         if may_be_interrupted and signals:
@@ -275,7 +275,7 @@ class Run(Program):
         super().__init__(plan, host, script.replace("@COMMAND@", " ".join(map(quoted, command))))
 
     def stop(self):
-        """Starts what ends it on its host."""
+        """Starts the script that ends it on its host."""
         started = "1" if "zc-hosts: started" in self.lines(0) else ""
         script = STOP_SCRIPT.replace("@TOKEN@", self.token).replace("@STARTED@", started)
         return Program(self.plan, self.host, script)
@@ -308,7 +308,7 @@ class Run(Program):
         lines = [line for line in self.lines(1) if line.strip() and not re.match("pdsh@|.*listening on", line)]
         own = [line for line in lines if line.startswith(self.tool + ": ")]
         if self.status() == 124:
-            return "%s was ended after 'limit' seconds" % self.tool
+            return "%s was ended: it ran longer than 'limit'" % self.tool
         if lines:
             return (own or lines)[-1]
         if self.is_killed:
@@ -318,7 +318,7 @@ class Run(Program):
 
 
 def stop_runs(runs):
-    """Ends the programs on their hosts; in the end, at the latest, the engine's calls."""
+    """Ends the programs on their hosts, and after END_LIMIT the engine's calls."""
     runs = [run for run in runs if not (run.is_done() or run.is_killed)]
     programs = runs + [run.stop() for run in runs]
     wait_for(lambda: all(program.is_done() for program in programs), END_LIMIT, False)
