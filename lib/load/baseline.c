@@ -370,14 +370,11 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
  * Reading the file.
  */
 
-static bool is_amount(double v)
-{
-	return v >= 0 && isfinite(v);
-}
+#define MOST 1e300 /* of a number that is not infinite */
 
-static bool is_share(double v)
+static bool is_within(double v, double most)
 {
-	return v >= 0 && v <= 1;
+	return v >= 0 && v <= most;
 }
 
 static const char other_version[] = "was not made by this version's soaker";
@@ -392,18 +389,18 @@ static bool lines_read(FILE *f, struct calibration *c)
 	/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
 	if (fscanf(f, " machine %255[^\n] cpus %65535[0-9,-] all %lf %lf %lf", c->machine, list,
 		   &c->windows, &c->all.tasks_sd, &c->all.spin_sd) != 5 ||
-	    parse_cpus(list, &c->cpus) != NULL || !is_amount(c->windows) || c->windows < 2 ||
-	    !is_share(c->all.tasks_sd) || !is_share(c->all.spin_sd))
+	    parse_cpus(list, &c->cpus) != NULL || !is_within(c->windows, MOST) || c->windows < 2 ||
+	    !is_within(c->all.tasks_sd, 1) || !is_within(c->all.spin_sd, 1))
 		return false;
 	c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
 	for (i = 0, b = c->cpu; i < c->cpus.n; i++, b++)
 		/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
 		if (fscanf(f, " cpu %d %lf %lf %lf %lf %lf %lf", &id, &b->tasks, &b->tasks_sd,
 			   &b->spin, &b->spin_sd, &b->speed, &b->speed_sd) != 7 ||
-		    id != c->cpus.id[i] || !is_share(b->tasks) || b->tasks == 1 ||
-		    !is_share(b->tasks_sd) || !is_share(b->spin) || b->spin == 0 ||
-		    !is_share(b->spin_sd) || !is_amount(b->speed) || b->speed == 0 ||
-		    !is_amount(b->speed_sd))
+		    id != c->cpus.id[i] || !is_within(b->tasks, 1) || b->tasks == 1 ||
+		    !is_within(b->tasks_sd, 1) || !is_within(b->spin, 1) || b->spin == 0 ||
+		    !is_within(b->spin_sd, 1) || !is_within(b->speed, MOST) || b->speed == 0 ||
+		    !is_within(b->speed_sd, MOST))
 			return false;
 	return fscanf(f, " %c", &rest) == EOF;
 }
@@ -414,7 +411,7 @@ const char *calibration_read(FILE *f, struct calibration *c)
 
 	*c = (struct calibration){.shared = true};
 	/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
-	if (fscanf(f, "%lf", &c->total) == 1 && is_amount(c->total)) {
+	if (fscanf(f, "%lf", &c->total) == 1 && is_within(c->total, MOST)) {
 		/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
 		if (fscanf(f, " soaker %ld", &version) != 1 || version != SOAK_FORMAT)
 			return other_version;

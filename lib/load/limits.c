@@ -27,7 +27,7 @@ static const struct {
 	{"baseline_busy",
 	 "the baseline was measured on a busy machine: the load is unsafe; " AGAIN},
 	{"calibration", "the load is below 0: the machine was not idle when it was calibrated, or "
-			"is another now: run 'cyclesoak -C' on the idle system"},
+			"has changed since: run 'cyclesoak -C' on the idle system"},
 	{"soaked_already", NULL},
 	{"not_measured", NULL},
 	{"scheduler", "a sched_ext scheduler runs and may prefer the soakers: the load is unsafe"},
