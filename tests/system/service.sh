@@ -25,8 +25,9 @@ it 'zcs: the service manager is told that it is ready, by a path or an abstract 
 			s.bind(name.replace("@", "\0"))
 			s.settimeout(20)
 			unit = open("zcs.service").read().split("ExecStart=")[1].split("\n")[0].split()[1:]
-			options = ["127.0.0.0/8,::1" if o == "${ZCS_ALLOW}" else o for o in unit]
-			zcs = subprocess.Popen([sys.argv[2], "-p", "0"] + options, env={**os.environ, "NOTIFY_SOCKET": name})
+			values = {"${ZCS_ALLOW}": ["127.0.0.0/8,::1"], "$ZCS_OPTIONS": ["-p", "0"]}
+			options = sum([values.get(o, [o]) for o in unit], [])
+			zcs = subprocess.Popen([sys.argv[2]] + options, env={**os.environ, "NOTIFY_SOCKET": name})
 			assert s.recv(100) == b"READY=1"
 			zcs.terminate()
 			assert zcs.wait() == 0
