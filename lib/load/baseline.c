@@ -436,16 +436,13 @@ static const char *calibration_open_or_die(struct calibration *c, const char *pa
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 	char machine[sizeof(c->machine)];
 	const char *why;
-	struct stat file;
 
-	if (f == NULL || fstat(fd, &file) != 0)
+	if (f == NULL)
 		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
 		    strerror(errno));
 	why = calibration_read(f, c);
 	/* cppcheck-suppress nullPointer ; die() does not return */
 	fclose(f);
-	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME) - (int64_t)clock_ns(CLOCK_REALTIME) +
-		      file.st_mtim.tv_sec * INT64_C(1000000000);
 	if (why == other_version)
 		return why;
 	if (why != NULL)

@@ -66,7 +66,7 @@ struct calibration {
 	double others;  /* share that tasks had of the machine; of a mean of two: the greater */
 	struct limits_mark begin, end; /* of its measurement */
 	char machine[256]; /* host name, kernel release and CPU model, as the file has them */
-	int64_t taken_ns;  /* when it was measured, of CLOCK_BOOTTIME: below 0 before the boot */
+	int64_t taken_ns;  /* when a baseline was measured, of CLOCK_BOOTTIME; not of a file */
 };
 
 /*

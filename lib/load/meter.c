@@ -17,9 +17,10 @@ struct step {
 	uint64_t due_ns;
 };
 
+/* A calibration file is what the user chose, and is not judged by its age. */
 static bool is_old(const struct calibration *c)
 {
-	return (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns > OLD_NS;
+	return !c->shared && (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns > OLD_NS;
 }
 
 /* The caller has the meter's lock. */

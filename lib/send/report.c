@@ -487,7 +487,7 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 	} else if (res != NULL && !opt->compare.wanted) {
 		if (!r->repeats)
 			print_report(opt, res);
-	} else if (res != NULL && r->run <= 1 && !opt->quiet) {
+	} else if (res != NULL && r->run <= 1 && !r->repeats && !opt->quiet) {
 		/* What the runs of a comparison send, and where to. */
 		print_target(opt, res);
 		report("%s\n", res->sent.host.baseline == BASELINE_OWN ? "; own baselines" : "");

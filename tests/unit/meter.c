@@ -97,12 +97,16 @@ static void test_loads(void)
 		   near(seconds_of(&from, &to), last.now.time - from.now.time),
 	   "nothing is counted after a period, and its last sample keeps the reasons");
 	m.gauge.calibration.taken_ns -= 3601000000000;
+	m.gauge.calibration.shared = false;
 	meter_look(&m, true);
 	look(true);
 	to = later();
 	ok(near(seconds_of(&from, &to), to.now.time - to.begin.time),
 	   "a load across two periods is that of the second");
 	ok(to.now.limits.now == UNSAFE_BASELINE_OLD, "a baseline of more than an hour is old");
+	m.gauge.calibration.shared = true;
+	to = later();
+	ok((to.now.limits.now & UNSAFE_BASELINE_OLD) == 0, "a calibration file does not grow old");
 	meter_free();
 }
 
