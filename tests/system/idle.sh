@@ -34,6 +34,21 @@ it 'cyclesoak --idle COMMAND: the idle machine before and after, the status, and
 	measurable
 	grep '^{' out | jq -e '.instrument == "idle" and .baseline == "bracket"'
 ); ok
+it 'cyclesoak --idle: a period takes less than 1 ms of CPU time, and memory does not grow'; ( begin
+	"$cyclesoak" --idle -p 0.05 >periods 2>err &
+	idler=$!
+	remember $idler
+	wait_until or_gone $idler counts -ge 10 lines_in periods
+	measurable
+	grep VmRSS "/proc/$idler/status" >memory
+	read -r before _ <"/proc/$idler/schedstat"
+	lines=$(wc -l <periods)
+	wait_until counts -ge 40 lines_in periods
+	read -r after _ <"/proc/$idler/schedstat"
+	[ $((after - before)) -lt $((($(wc -l <periods) - lines) * 1000000)) ]
+	grep VmRSS "/proc/$idler/status" | diff memory -
+	kill -INT $idler
+); ok
 # A transfer of which each end measures its own load; it is one host, which disturbs neither.
 it 'zcc --idle and zcs --idle: both ends of one host, on all CPUs, with the instrument in both reports'; ( begin
 	start_zcs --idle
