@@ -345,7 +345,7 @@ static void close_report(void *arg, const char *why)
 static void take_rounds(const struct option_row *o, char *text, void *to)
 {
 	if (text != NULL && strcmp(text, "quick") != 0)
-		option_error(o, "'%s' is not quick", text);
+		option_error(o, "'%s' is not 'quick'", text);
 	*(int *)to = text != NULL ? 1 : 5;
 }
 

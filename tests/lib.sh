@@ -547,7 +547,7 @@ patiently()
 # is_kept_off: whether others kept the last command from a load.  A test that needs none sets $BUSY_TURNS.
 is_kept_off()
 {
-	grep -q 'soaked already\|no time: the system must be idle' err ||
+	grep -q 'soaked already\|left its soaker no time: stop' err ||
 		{ grep -q 'left its soaker no time before .*: no load is measured\|no load is reported$' err &&
 			[ $turns -lt ${BUSY_TURNS:-20} ]; }
 }

@@ -201,7 +201,7 @@ void burner_open_or_die(struct burner *b, int rps_cpu, char why[DIE_MAX])
 
 	*loopback = (struct path){udp_socket(), udp_socket()};
 	if (join(loopback, INADDR_LOOPBACK) != 0)
-		die_errno("a burner");
+		die_errno("the test load of --verify");
 	failed = open_paths(&b->path[BURNER_VETH], rps_cpu);
 	why[0] = '\0';
 	if (failed != NULL)
@@ -220,7 +220,7 @@ void burner_run_or_die(const struct burner *b, const struct burner_work *w, stru
 		job[i] = (struct job){.work = w, .path = &b->path[w->path], .i = i, .end_ns = end};
 		errno = thread_start(&job[i].thread, job_main, &job[i]);
 		if (errno != 0)
-			die_errno("a burner");
+			die_errno("the test load of --verify");
 	}
 	sleep_until(end);
 	*d = (struct burner_done){.count = 0};

@@ -142,7 +142,8 @@ static bool is_measured(const struct idle *w, char why[DIE_MAX])
 	for (i = 0; i < TRY_MOST; i++) {
 		id = w->cpus.id[i % w->cpus.n];
 		if (cpu_bind(id) != 0) {
-			snprintf(why, DIE_MAX, "the idle time of CPU %d cannot be tried", id);
+			snprintf(why, DIE_MAX,
+				 "its trial cannot run on CPU %d: is that in the cpuset?", id);
 			return false;
 		}
 		if (i > 0)
