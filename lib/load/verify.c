@@ -211,17 +211,26 @@ static const struct {
 	const char *what;                     /* as its line has it, if it has one */
 } loads[VERIFY_LOADS] = {
 	[VERIFY_ZERO] = {{.share = 0}, false, false, judge_zero, NULL},
-	[VERIFY_BURN_10] = {{0.1, 100}, true, false, judge_burner, "10% of a CPU"},
-	[VERIFY_BURN_50] = {{0.5, 100}, true, false, judge_burner, "50% of a CPU"},
-	[VERIFY_BURN_95] = {{0.95, 100}, true, false, judge_burner, "95% of a CPU"},
-	[VERIFY_BURN_LAST] = {{0.5, 100}, false, true, NULL, NULL},
-	[VERIFY_BURN_BOTH] = {{0.5, 100}, true, true, judge_sum, NULL},
-	[VERIFY_VETH] = {{0, 2000, BURNER_VETH}, true, true, NULL, NULL},
-	[VERIFY_VETH_RPS] = {{0, 2000, BURNER_VETH_RPS}, true, true, judge_softirqs, NULL},
-	[VERIFY_WAKE_1] = {{0, 1000}, false, true, judge_wakes, "1,000 a second, each"},
-	[VERIFY_WAKE_5] = {{0, 5000}, false, true, judge_wakes, "5,000 a second, each"},
-	[VERIFY_WAKE_20] = {{0, 20000}, false, true, judge_wakes, "20,000 a second, each"},
-	[VERIFY_STREAM] = {{0, 2000, BURNER_LOOPBACK}, true, true, NULL, NULL},
+	[VERIFY_BURN_10] = {{.share = 0.1, .rate = 100}, true, false, judge_burner, "10% of a CPU"},
+	[VERIFY_BURN_50] = {{.share = 0.5, .rate = 100}, true, false, judge_burner, "50% of a CPU"},
+	[VERIFY_BURN_95] =
+		{{.share = 0.95, .rate = 100}, true, false, judge_burner, "95% of a CPU"},
+	[VERIFY_BURN_LAST] = {{.share = 0.5, .rate = 100}, false, true, NULL, NULL},
+	[VERIFY_BURN_BOTH] = {{.share = 0.5, .rate = 100}, true, true, judge_sum, NULL},
+	[VERIFY_VETH] = {{.share = 0, .rate = 2000, .path = BURNER_VETH}, true, true, NULL, NULL},
+	[VERIFY_VETH_RPS] = {{.share = 0, .rate = 2000, .path = BURNER_VETH_RPS},
+			     true,
+			     true,
+			     judge_softirqs,
+			     NULL},
+	[VERIFY_WAKE_1] =
+		{{.share = 0, .rate = 1000}, false, true, judge_wakes, "1,000 a second, each"},
+	[VERIFY_WAKE_5] =
+		{{.share = 0, .rate = 5000}, false, true, judge_wakes, "5,000 a second, each"},
+	[VERIFY_WAKE_20] =
+		{{.share = 0, .rate = 20000}, false, true, judge_wakes, "20,000 a second, each"},
+	[VERIFY_STREAM] =
+		{{.share = 0, .rate = 2000, .path = BURNER_LOOPBACK}, true, true, NULL, NULL},
 };
 
 /*
