@@ -213,7 +213,8 @@ struct sample {
 static struct sample sample_of(const struct plan *p, int i, enum plan_figure f, bool by_session)
 {
 	struct sample s = {.n = p->rounds};
-	int k;
+	double share;
+	int k, known = 0;
 
 	if (!by_session) {
 		memcpy(s.x, p->run[i].figure[f], (size_t)s.n * sizeof(s.x[0]));
@@ -223,7 +224,9 @@ static struct sample sample_of(const struct plan *p, int i, enum plan_figure f, 
 	s.n = (int)fmin(plan_sessions(p), PLAN_ROUNDS_MAX);
 	for (k = 0; p != NULL && k < s.n; k++, p = p->earlier) {
 		s.x[k] = run_mean(p, i, f);
-		s.shared += shared_share(p, i, f) / s.n;
+		share = shared_share(p, i, f);
+		if (!isnan(share)) /* else no run of the session has a load */
+			s.shared += (share - s.shared) / ++known;
 	}
 	return s;
 }

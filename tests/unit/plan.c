@@ -198,8 +198,8 @@ static void test_sessions(void)
 	/* Welch's test of one value and two, of which the logarithms have a deviation; what each shares. */
 	const double scatter = student_t(1) * log(0.5 / 0.2) * M_SQRT1_2 * sqrt(1.5),
 		     shared = hypot(0.004 / 0.3, (0.004 / 0.5 + 0.004 / 0.2) / 2);
-	struct estimate e;
-	static struct plan s[4];
+	struct estimate e, with;
+	static struct plan s[4], none;
 	int k;
 
 	for (k = 0; k < 4; k++)
@@ -214,6 +214,12 @@ static void test_sessions(void)
 	e = plan_mean(&s[2], 0, PLAN_LOAD);
 	ok(near(e.value, 0.35) && statistics_half(&e) > student_t(1) * 0.15,
 	   "the interval of a mean of sessions is by these, however little their rounds vary");
+	fill(&none, 3, NAN);
+	s[0].earlier = &none;
+	with = plan_mean(&s[2], 0, PLAN_LOAD);
+	ok(near(with.value, e.value) && near(statistics_half(&with), statistics_half(&e)),
+	   "a session without a load changes neither the mean of the others nor its interval");
+	s[0].earlier = NULL;
 	s[1].before = &s[2];
 	ok(is_ratio(plan_ratio(&s[1], 0, PLAN_COST), 0.3 / sqrt(0.2 * 0.5), hypot(scatter, shared)),
 	   "a ratio to two sessions is by the sessions, and one session is taken to vary as they do");
