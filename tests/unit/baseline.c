@@ -206,6 +206,8 @@ static void test_fit(void)
 		if (i == 2)
 			c.machine[0] ^= 1;
 		f = fopen(path, "w");
+		if (f == NULL)
+			err(EXIT_FAILURE, "%s", path);
 		calibration_print(f, &c);
 		fclose(f);
 		snprintf(want, sizeof(want), ": %s %s", path, why[i]);

@@ -64,11 +64,15 @@ static void test_reading(void)
 
 	while (text != NULL) {
 		f = fopen("file", "w");
+		if (f == NULL)
+			err(EXIT_FAILURE, "file");
 		print_new(f, next_of(&text));
 		fclose(f);
 		if (file_read_line("file", line, sizeof(line)) != 0)
 			strcpy(line, "error");
 		part = next_of(&want);
+		if (part == NULL)
+			break;
 		is(line, part, "file_read_line: the first line of a file is '%s'", part);
 	}
 	unlink("file");

@@ -102,7 +102,7 @@ static void test_allow(void)
 /* A server of four places: one address has three of them, and another the fourth. */
 static void test_places(void)
 {
-	struct client_end c[4];
+	struct client_end c[4] = {{.place = NULL}};
 	int i;
 
 	server_open(4);
