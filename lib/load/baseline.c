@@ -225,7 +225,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	int i;
 
 	c->others = fmax(c->others, other->others);
-	/* The mean of two means is as certain as that of so many windows. */
+	/* The mean of two means is as certain as the mean of this number of windows. */
 	c->windows = 4 / (1 / c->windows + 1 / other->windows);
 	for (i = 0; i < c->cpus.n; i++, b++, o++) {
 		b->drift = merge(&b->tasks, o->tasks, &b->tasks_sd, o->tasks_sd) -

@@ -25,7 +25,7 @@
  */
 extern const struct instrument_kind by_soaking;
 
-/* The windows of BASELINE_WINDOW seconds that a baseline for a load of so many seconds takes. */
+/* The windows of BASELINE_WINDOW seconds that a baseline takes for a load of `seconds`. */
 int baseline_windows(double seconds);
 
 /* The index of the first CPU without a baseline, as something else held it whole; -1: all have one. */

@@ -76,9 +76,9 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup);
 void gauge_copy(struct gauge *g, const struct gauge *prepared);
 
 /*
- * Starts the instrument, and measures the idle machine unless a calibration has it, as long as fits a
- * load of so many seconds (0: not known).  Returns false where no load can be measured, and prints why unless
- * g->said has that reason already: all else goes on.  There may be no threads yet, and no traffic.
+ * Starts the instrument, and measures the idle machine if there is no calibration, for a time that fits a load
+ * of `seconds` (0: not known).  Returns false if no load can be measured, and prints the reason once; the
+ * caller goes on without a load.  To be called before there are threads or traffic.
  */
 bool gauge_start(struct gauge *g, double seconds);
 

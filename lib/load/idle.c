@@ -142,8 +142,10 @@ static bool is_measured(const struct idle *w, char why[DIE_MAX])
 	for (i = 0; i < TRY_MOST; i++) {
 		id = w->cpus.id[i % w->cpus.n];
 		if (cpu_bind(id) != 0) {
-			snprintf(why, DIE_MAX,
-				 "its trial cannot run on CPU %d: is that in the cpuset?", id);
+			snprintf(
+				why, DIE_MAX,
+				"this program cannot run on CPU %d: check the cpuset and taskset(1)",
+				id);
 			return false;
 		}
 		if (i > 0)

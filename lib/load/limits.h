@@ -80,7 +80,8 @@ void limits_say(unsigned unsafe, struct limits_said *said);
 #define BUSIEST_STRLEN 128 /* enough for a text of busiest_find() */
 
 /*
- * Watches all processes for a fifth of a second and stores `; the busiest program was NAME (pid N),
- * 99% of a CPU`, the end of a message.  Soakers are omitted.  The text is empty where no program took a tenth of a CPU, as one that another PID namespace hides.
+ * Watches all processes but soakers for a fifth of a second, and stores the end of a message: `; the busiest
+ * program was NAME (pid N), 99% of a CPU`.  The text is empty if no program took a tenth of a CPU.  /proc does
+ * not show the programs of another PID namespace.
  */
 void busiest_find(char text[BUSIEST_STRLEN]);

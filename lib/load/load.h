@@ -114,7 +114,7 @@ void load_init(struct load *l);
 double host_took(double seen, double counted, double spin, double total, double *doubt);
 
 /*
- * Half of the 95 % interval of the rise of idle + iowait between two readings of so many lines of
+ * Half of the 95 % interval of the rise of idle + iowait between two readings of `lines` lines of
  * /proc/stat, in seconds: a column is cut to a tick at either end, so that its rise has the deviation of
  * two such errors.  Where iowait did not rise, both of its errors are the same: it then has none.
  */
@@ -141,7 +141,7 @@ struct instrument_kind {
 		       struct load_sample *sum, struct load_sample *each);
 
 	/*
-	 * Measures the idle machine, as long as fits a load of so many seconds: a quarter of it, 1 to 5 s.
+	 * Measures the idle machine, for a quarter of `seconds`, the length of the load, and for 1 to 5 s.
 	 * Returns false, and stores no baseline, if *stop ended that; `stop` may be NULL.
 	 */
 	bool (*baseline)(const struct instrument *in, struct calibration *c, double seconds,

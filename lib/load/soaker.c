@@ -118,7 +118,7 @@ static void warn_of_weight(struct soaker *s)
 	const bool session = group != 0 && !shared && autogroup != 0;
 
 	if (policy != 0)
-		warnx("the soakers have not got the lowest priority and may take CPU from others: %s",
+		warnx("the soakers could not get the lowest priority and may take CPU from others: %s",
 		      strerror(policy));
 	if (inside || shared)
 		warnx("the soakers share this control group's weight and may take CPU from others: "
