@@ -4,23 +4,14 @@
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
 #include <netdb.h>
-#include <netinet/in.h>
 
-/* Headers of glibc before 2.32, and of Linux before 5.16, lack these. */
-#ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP 262
-#endif
-#ifndef SOL_MPTCP
-#define SOL_MPTCP 284
-#endif
-#ifndef MPTCP_INFO
-#define MPTCP_INFO 1
-#endif
+/* IPPROTO_MPTCP, SOL_MPTCP and MPTCP_INFO, which headers of glibc before 2.32 and of Linux before 5.16 lack. */
+enum { MPTCP_PROTOCOL = 262, MPTCP_LEVEL = 284, MPTCP_OPTION = 1 };
 
 int sock_open(int family, int flags, const struct sock_options *o)
 {
 	const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | flags,
-			      o->mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
+			      o->mptcp ? MPTCP_PROTOCOL : IPPROTO_TCP);
 
 	if (fd < 0 && o->mptcp &&
 	    (errno == EPROTONOSUPPORT || errno == ENOPROTOOPT || errno == EINVAL))
@@ -37,7 +28,7 @@ bool sock_is_mptcp(int fd, double *acked, double *received)
 	socklen_t len = sizeof(word);
 	uint32_t flags;
 
-	if (getsockopt(fd, SOL_MPTCP, MPTCP_INFO, word, &len) != 0)
+	if (getsockopt(fd, MPTCP_LEVEL, MPTCP_OPTION, word, &len) != 0)
 		return false;
 	memcpy(&flags, (char *)word + offsetof(struct mptcp_info, mptcpi_flags), sizeof(flags));
 	if ((flags & MPTCP_INFO_FLAG_FALLBACK) != 0)
@@ -122,6 +113,16 @@ void sock_keep_alive(int fd)
 	sock_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
+struct in6_addr addr_ipv6(const struct sockaddr *sa)
+{
+	struct in6_addr a = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+
+	if (sa->sa_family == AF_INET6)
+		return ((const struct sockaddr_in6 *)sa)->sin6_addr;
+	memcpy(&a.s6_addr[12], &((const struct sockaddr_in *)sa)->sin_addr, 4);
+	return a;
+}
+
 bool addr_split(const struct sockaddr *sa, socklen_t len, char host[HOST_STRLEN],
 		char port[PORT_STRLEN])
 {
@@ -178,17 +179,15 @@ static unsigned route_interface(const void *addr, unsigned char len)
 void addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
-	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
-	const bool v6 = peer->sa_family == AF_INET6;
+	const struct in6_addr a = addr_ipv6(peer);
 	unsigned index;
 
-	if (v6 && !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		index = route_interface(&in6->sin6_addr, 16);
+	if (IN6_IS_ADDR_V4MAPPED(&a))
+		index = route_interface(&a.s6_addr[12], 4);
 	else
-		index = route_interface(v6 ? &in6->sin6_addr.s6_addr[12] : (void *)&in->sin_addr,
-					4);
+		index = route_interface(&a, 16);
 	/* A link-local address names its interface, but packets to one of this host go via lo. */
-	if (v6 && in6->sin6_scope_id != 0 && index != if_nametoindex("lo"))
+	if (IN6_IS_ADDR_LINKLOCAL(&a) && in6->sin6_scope_id != 0 && index != if_nametoindex("lo"))
 		index = in6->sin6_scope_id;
 	if (index == 0 || if_indextoname(index, name) == NULL)
 		name[0] = '\0';

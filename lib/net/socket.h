@@ -8,6 +8,7 @@
 #pragma once
 
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "common.h"
@@ -55,6 +56,9 @@ void sock_keep_alive(int fd);
 
 /* `192.0.2.1:2222`, `[2001:db8::1]:2222`; an IPv4-mapped address is shown as IPv4. */
 const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_STRLEN]);
+
+/* The address itself.  IPv4 is mapped into IPv6, as in ::ffff:192.0.2.1: RFC 4291. */
+struct in6_addr addr_ipv6(const struct sockaddr *sa);
 
 /* Stores its two parts, without brackets; false if the address cannot be printed. */
 bool addr_split(const struct sockaddr *sa, socklen_t len, char host[HOST_STRLEN],

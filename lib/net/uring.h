@@ -16,26 +16,7 @@
 
 #include "common.h"
 
-/* Older distributions have headers of Linux before 5.19, 6.1 or 6.2, which lack these. */
-#ifndef IORING_RECVSEND_POLL_FIRST
-#define IORING_REGISTER_PBUF_RING 22
-struct io_uring_buf {
-	uint64_t addr;
-	uint32_t len;
-	uint16_t bid, tail; /* the tail of the ring is that of its first element */
-};
-struct io_uring_buf_ring {
-	uint64_t reserved;
-	uint32_t reserved2;
-	uint16_t reserved3, tail;
-};
-struct io_uring_buf_reg {
-	uint64_t ring_addr;
-	uint32_t ring_entries;
-	uint16_t bgid, flags;
-	uint64_t reserved[3];
-};
-#endif
+/* Older distributions have headers of Linux before 6.1 or 6.2, which lack these. */
 #ifndef IORING_SETUP_DEFER_TASKRUN
 #define IORING_SETUP_SINGLE_ISSUER (1U << 12)
 #define IORING_SETUP_DEFER_TASKRUN (1U << 13)
@@ -103,28 +84,3 @@ void uring_close(struct uring *u);
 
 /* Why the kernel gave no ring, or too little memory for one, and what to do. */
 const char *uring_explain(int error);
-
-/*
- * Buffers into which the kernel receives, in an order of its choice (IORING_REGISTER_PBUF_RING).
- */
-struct uring_buffers {
-	struct io_uring_buf_ring *ring;
-	char *data;
-	unsigned n;  /* a power of two */
-	size_t size; /* bytes of each */
-	size_t map_size;
-};
-
-#define URING_GROUP 0 /* sqe->buf_group */
-
-/* Gives the kernel n buffers of `size` bytes. */
-int uring_buffers_open(struct uring_buffers *b, const struct uring *u, unsigned n, size_t size);
-
-/* The buffer that was filled by the request of a completion. */
-char *uring_buffer_of(const struct uring_buffers *b, const struct io_uring_cqe *done);
-
-/* Gives the buffer of a completion back to the kernel. */
-void uring_buffer_give(const struct uring_buffers *b, const struct io_uring_cqe *done);
-
-/* To be called after uring_close(). */
-void uring_buffers_close(struct uring_buffers *b);

@@ -141,20 +141,15 @@ static void client_figures(struct client *c)
 }
 
 /*
- * Sends the receipt, and with it the end of the stream.  It is no error if the client has closed, as clients of
- * 2001 have.
+ * Sends the receipt, by a call that waits until the kernel has all of it, and with it the end of the stream.  It
+ * is no error if the client has closed, as clients of 2001 have.
  */
 static void send_receipt(int sock, const struct figures *f)
 {
 	char line[RECEIPT_MAX];
-	size_t left = receipt_format(f, line);
-	const char *from = line;
-	ssize_t n;
+	const size_t len = receipt_format(f, line);
 
-	while (left > 0 && (n = TEMP_FAILURE_RETRY(send(sock, from, left, MSG_MORE))) > 0) {
-		from += n;
-		left -= (size_t)n;
-	}
+	send(sock, line, len, MSG_MORE);
 	shutdown(sock, SHUT_WR);
 }
 
@@ -166,10 +161,9 @@ static void linger(struct client *c)
 {
 	struct context *x = c->context;
 	const double limit = x->opt->idle_timeout > 0 ? fmin(LINGER, x->opt->idle_timeout) : LINGER;
-	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
 	char byte;
 
-	poll(&p, 1, (int)ceil(limit * 1000));
+	has_come(c, (int)ceil(limit * 1000));
 	c->receiver.excess |= recv(c->place.sock, &byte, 1, MSG_DONTWAIT) > 0;
 	if (c->receiver.excess)
 		log_client(&x->places, &c->place, "sent more than it announced");

@@ -7,16 +7,6 @@
 
 #define MAPPED_BITS 96 /* of ::ffff:0:0/96, into which IPv4 is mapped: RFC 4291 */
 
-static struct in6_addr address_of(const struct sockaddr_storage *peer)
-{
-	struct in6_addr a = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
-
-	if (peer->ss_family == AF_INET6)
-		return ((const struct sockaddr_in6 *)peer)->sin6_addr;
-	memcpy(&a.s6_addr[12], &((const struct sockaddr_in *)peer)->sin_addr, 4);
-	return a;
-}
-
 /* Reads `address` or `address/bits`; false if it is malformed. */
 static bool parse_prefix(const char *s, struct prefix *p)
 {
@@ -59,7 +49,7 @@ static bool has_prefix(const struct in6_addr *a, const struct prefix *p)
 
 static bool is_allowed(const struct allow *allow, const struct sockaddr_storage *peer)
 {
-	const struct in6_addr a = address_of(peer);
+	const struct in6_addr a = addr_ipv6((const struct sockaddr *)peer);
 	size_t i;
 
 	for (i = 0; i < allow->n; i++)
@@ -134,7 +124,7 @@ bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
  */
 static int *network_of(struct places *s, const struct sockaddr_storage *peer)
 {
-	const struct in6_addr a = address_of(peer);
+	const struct in6_addr a = addr_ipv6((const struct sockaddr *)peer);
 	const size_t len = IN6_IS_ADDR_V4MAPPED(&a) ? 16 : 8;
 	uint32_t hash = 2166136261u; /* FNV-1a */
 	size_t i;
@@ -232,8 +222,7 @@ void *places_accept(struct places *s, int listener, size_t size)
 	const int flags = s->opt->reply ? SOCK_NONBLOCK : 0; /* others have a thread each */
 	struct place *p = calloc(1, size);
 	socklen_t len = sizeof(p->peer);
-	const char *why = "not in --allow";
-	bool allowed;
+	const char *why;
 
 	if (p == NULL || (p->sock = accept4(listener, (struct sockaddr *)&p->peer, &len,
 					    SOCK_CLOEXEC | flags)) < 0) {
@@ -243,12 +232,12 @@ void *places_accept(struct places *s, int listener, size_t size)
 	}
 	if (s->opt->sock.mptcp) /* with TCP it is inherited from the listener */
 		sock_keep_alive(p->sock);
-	allowed = is_allowed(&s->opt->allow, &p->peer);
-	if (allowed)
-		why = place_take(s, p);
-	if (why == NULL)
+	if (!is_allowed(&s->opt->allow, &p->peer))
+		reject(s, p, REFUSED_ADDRESS, "not in --allow");
+	else if ((why = place_take(s, p)) != NULL)
+		reject(s, p, REFUSED_FULL, why);
+	else
 		return p;
-	reject(s, p, allowed ? REFUSED_FULL : REFUSED_ADDRESS, why);
 	close(p->sock);
 	free(p);
 	return NULL;

@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include <netinet/in.h>
 #include <sys/queue.h>
 
 #include "lib/load/gauge.h"

@@ -1,9 +1,7 @@
 #include "lib/receive/receiver.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 
 #include "lib/net/socket.h"
 #include "lib/net/uring.h"
@@ -101,10 +99,6 @@ static void splice_close(struct receiver *r)
  * Receiving by TCP_ZEROCOPY_RECEIVE (Linux 4.18): the kernel maps the pages of packets that are whole pages
  * to an address of the program, and copies or leaves the rest: net/ipv4/tcp.c, tcp_zerocopy_receive().
  */
-
-#ifndef TCP_ZEROCOPY_RECEIVE
-#define TCP_ZEROCOPY_RECEIVE 35
-#endif
 
 /* struct tcp_zerocopy_receive of linux/tcp.h, as of Linux 5.12; older headers have less of it. */
 struct zerocopy_request {
@@ -212,9 +206,28 @@ static void zerocopy_close(struct receiver *r)
 #define CANCEL  2
 #define LOST_MS 1000 /* without a completion, until poll(2) is asked whether there are data */
 
+/* Of Linux 5.19; older headers lack these: IORING_REGISTER_PBUF_RING, and its struct io_uring_buf_reg. */
+#define REGISTER_BUFFERS 22
+
+struct buffers_request {
+	uint64_t address; /* of the ring of buffers, whose group is 0 */
+	uint32_t n;
+	uint16_t group, flags;
+	uint64_t reserved[3];
+};
+
+/* A buffer in this ring, struct io_uring_buf.  The tail of the ring is that of its first element. */
+struct buffer {
+	uint64_t address;
+	uint32_t size;
+	uint16_t number, tail;
+};
+
 struct uring_receiver {
 	struct uring ring;
-	struct uring_buffers buffers;
+	struct buffer *buffers; /* a page, and behind it the buffers' data; MAP_FAILED: none */
+	size_t map_size;
+	char *data;
 	bool armed; /* the request is active: more completions of it will come */
 	int last;   /* the result that ended the stream, 0 or -errno; 1: it goes on */
 };
@@ -226,7 +239,6 @@ static void arm(struct uring_receiver *u, int sock)
 
 	sqe->ioprio = IORING_RECV_MULTISHOT;
 	sqe->flags = IOSQE_BUFFER_SELECT;
-	sqe->buf_group = URING_GROUP;
 	sqe->user_data = RECEIVE;
 	u->armed = true;
 }
@@ -258,14 +270,47 @@ static int wait_for_data(struct uring_receiver *u, int sock)
 	return 0;
 }
 
+/* Gives the kernel a buffer, of which only these members are written. */
+static void buffer_give(struct uring_receiver *u, unsigned number, size_t size)
+{
+	const uint16_t tail = u->buffers->tail;
+	struct buffer *b = &u->buffers[tail % BUFFERS];
+
+	b->address = (uintptr_t)(u->data + number * size);
+	b->size = (uint32_t)size;
+	b->number = (uint16_t)number;
+	__atomic_store_n(&u->buffers->tail, (uint16_t)(tail + 1), __ATOMIC_RELEASE);
+}
+
+/* Gives the kernel buffers of `size` bytes each, which it fills in an order of its choice. */
+static int buffers_open(struct uring_receiver *u, size_t size)
+{
+	const size_t page = (size_t)getpagesize();
+	struct buffers_request q = {.n = BUFFERS};
+	unsigned i;
+
+	u->map_size = page + BUFFERS * size;
+	u->buffers = mmap(NULL, u->map_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	if (u->buffers == MAP_FAILED)
+		return -1;
+	u->data = (char *)u->buffers + page;
+	q.address = (uintptr_t)u->buffers;
+	if (uring_register(&u->ring, REGISTER_BUFFERS, &q, 1) != 0)
+		return -1;
+	for (i = 0; i < BUFFERS; i++)
+		buffer_give(u, i, size);
+	return 0;
+}
+
 /* Opens the ring, with buffers of r->size bytes.  The calling thread is the one that receives. */
 static const char *uring_receive_open(struct receiver *r)
 {
 	struct uring_receiver *u = r->state;
 
-	*u = (struct uring_receiver){.last = 1};
+	*u = (struct uring_receiver){.buffers = MAP_FAILED, .last = 1};
 	if (uring_open(&u->ring, ENTRIES, true) != 0 || uring_start(&u->ring) != 0 ||
-	    uring_buffers_open(&u->buffers, &u->ring, BUFFERS, r->size) != 0)
+	    buffers_open(u, r->size) != 0)
 		return uring_explain(errno);
 	return NULL;
 }
@@ -275,6 +320,7 @@ static ssize_t uring_receive(struct receiver *r, size_t size)
 {
 	struct uring_receiver *u = r->state;
 	struct io_uring_cqe done;
+	unsigned number;
 	ssize_t n = 0;
 
 	(void)size;
@@ -285,8 +331,9 @@ static ssize_t uring_receive(struct receiver *r, size_t size)
 			return -1;
 		while (next(u, &done))
 			if (done.res > 0) {
-				n += feed(r, uring_buffer_of(&u->buffers, &done), done.res);
-				uring_buffer_give(&u->buffers, &done);
+				number = done.flags >> IORING_CQE_BUFFER_SHIFT;
+				n += feed(r, u->data + number * r->size, done.res);
+				buffer_give(u, number, r->size);
 			} else if (done.res != -ENOBUFS && done.res != -ECANCELED)
 				u->last = done.res;
 	}
@@ -309,7 +356,8 @@ static void uring_receive_close(struct receiver *r)
 		if (!next(u, &done) && uring_enter(&u->ring, 1, -1) != 0 && errno != EINTR)
 			break;
 	uring_close(&u->ring);
-	uring_buffers_close(&u->buffers);
+	if (u->buffers != MAP_FAILED)
+		munmap(u->buffers, u->map_size);
 }
 
 /*
