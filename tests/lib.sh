@@ -6,7 +6,7 @@
 #	$SLOW           by what to multiply limits and waits: 1 where the machine is not emulated
 #	$SOAKS_ALONE    not empty where no other test soaks while this one runs: the group soaks or quiet
 #	$OWN_NETWORK    not empty where the test has a network namespace to itself
-#	$ON             what to put before zcs and the tests' receiver, to run them on a host of tests/lab
+#	$ON, $FROM      what to put before zcs and the tests' receiver, and before zcc, to run them on a host of tests/lab
 
 count=0
 failed=0
@@ -445,7 +445,28 @@ hold_clients()
 	HOLD=$launched
 }
 
-# hosts [-m MTU]: two hosts (tests/lab) that end with the check at hand: zcs and peers run on A
+# start_zcc NAME options: zcc to $PORT, in the background, as from a terminal, where SIGINT is not ignored.  Its output is
+# in NAME.out and NAME.err, and the variable NAME has its pid.
+start_zcc()
+{
+	zcc_name=$1
+	shift
+	${FROM-} env --default-signal=INT "$BIN/zcc" -s 0 -p "$PORT" --congestion reno "$@" >"$zcc_name.out" 2>"$zcc_name.err" &
+	eval "$zcc_name=$!"
+	remember $!
+}
+# zcc_ends NAME STATUS [SIGNAL]: it ends with the status, of the signal
+zcc_ends()
+{
+	eval "zcc_pid=\$$1"
+	[ -z "$3" ] || kill -"$3" "$zcc_pid"
+	ended "$zcc_pid"
+	got=0; wait "$zcc_pid" || got=$?
+	cat "$1.out" "$1.err"
+	[ $got -eq "$2" ]
+}
+
+# hosts [-m MTU]: two hosts (tests/lab) that end with the check at hand: zcs and peers run on A, zcc on B
 hosts()
 {
 	"$TOP/tests/lab" "$@" sh -c 'set | grep -E "^([AB][46]?|LINK)=" >setting; mv setting hosts; exec sleep infinity' &
@@ -454,7 +475,7 @@ hosts()
 	trap 'kill $lab' EXIT
 	wait_until or_gone $lab [ -s hosts ]
 	. ./hosts
-	ON=$A
+	ON=$A FROM=$B
 }
 has_lab() { "$TOP/tests/lab" true 2>/dev/null; }
 

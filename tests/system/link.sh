@@ -3,7 +3,7 @@
 # between two hosts (tests/lab): MTUs of 576 to 65535, IPv4 and IPv6, a cable that is pulled, addresses and links that go
 # away, hosts out of reach.
 #
-# seconds: 14
+# seconds: 12
 # shellcheck disable=SC2046 # the words of $(of) and others are to be split
 . "$TOP/tests/lib.sh"
 
@@ -13,15 +13,14 @@ printf x >tiny
 #
 # Options of the path
 #
-start_peer -s -n 2
-launch held.out . "$BIN/zcc" -s 0 -p "$PORT" --bind 127.0.0.3 --dscp 46 -P 2 -t 60 -I 0.1
 it '--bind and --dscp 46: each connection comes from that address, and has four times that as IP_TOS'; ( begin; need ss
-	ss -Htn --tos state established "dport = :$PORT" >sockets
-	cat sockets
-	[ "$(grep -c '127\.0\.0\.3:[0-9]* *127\.0\.0\.1:.*tos:0xb8' sockets)" -eq 2 ]
+	start_peer -s -n 2
+	start_zcc held --bind 127.0.0.3 --dscp 46 -P 2 -t 60
+	sockets() { ss -Htn --tos state established "dport = :$PORT" | grep -c '127\.0\.0\.3:[0-9]* *127\.0\.0\.1:.*tos:0xb8'; }
+	wait_until counts -eq 2 sockets
+	kill -KILL $held # else it would wait for the server
+	kill -USR1 "$PEER"
 ); ok
-kill -KILL $launched # else it would wait for the server
-kill -USR1 "$PEER"
 start_zcs
 it '--bind: the server'\''s address is of the same family; --dscp over IPv6 is the traffic class'; ( begin
 	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --bind 127.0.0.4 tiny
@@ -42,7 +41,6 @@ done <<END
 END
 stop_zcs
 check_usage "--bind-dev: '' does not have 1 to 15" zcc --bind-dev ''
-check_usage "--content and 'tiny' cannot be used together" zcc -s 0 --content zeros tiny
 it '--bind-dev lo: the server listens there, and zcc names it'; ( begin; need ss
 	start_zcs --bind-dev lo
 	ss -Htln "sport = :$PORT" | grep -q "%lo:$PORT"
@@ -50,22 +48,17 @@ it '--bind-dev lo: the server listens there, and zcc names it'; ( begin; need ss
 	grep -q ' via lo,' out
 	stop_zcs
 ); ok
-while read -r what options; do
-	it "--content $what: ${options:-by default,} the built-in set has such bytes, which compress or not"; ( begin
+it 'the built-in set: its bytes do not compress, and are zeros with --content zeros'; ( begin
+	size=$((63 * 350 * 1024))
+	for options in '' '--content zeros'; do
 		start_peer -w received
 		exits 0 "$BIN/zcc" -s 0 -p "$PORT" --raw -n 1 $options
 		ended "$PEER"
-		[ "$(wc -c <received)" -eq $((63 * 350 * 1024)) ]
-		case $what in
-		zeros) cmp -n $((63 * 350 * 1024)) received /dev/zero ;;
-		random) [ "$(head -c $((3 * 350 * 1024)) received | gzip -1 | wc -c)" -gt $((3 * 350 * 1020)) ] ;;
-		esac
-		rm received
-	); ok
-done <<'END'
-zeros --content zeros
-random
-END
+		[ "$(wc -c <received)" -eq $size ]
+		[ -z "$options" ] || cmp -n $size received /dev/zero
+		[ -n "$options" ] || [ "$(head -c 1000000 received | gzip -1 | wc -c)" -gt 990000 ]
+	done
+); ok
 
 #
 # Two hosts, for each check its own: host A receives, host B sends.
@@ -78,27 +71,6 @@ tc=yes
 "$TOP/tests/lab" sh -c '$B tc qdisc add dev $LINK root tbf rate 8mbit burst 16k limit 32k' 2>/dev/null || tc=
 
 zcc() { $B "$BIN/zcc" -p "$PORT" --congestion reno "$@"; }
-# start_zcc NAME options: in the background, as from a terminal, where SIGINT is not ignored.  Its output is in NAME.out
-# and NAME.err, and NAME is the variable of its id.
-start_zcc()
-{
-	name=$1
-	shift
-	$B env --default-signal=INT "$BIN/zcc" -p "$PORT" --congestion reno "$@" >"$name.out" 2>"$name.err" &
-	eval "$name=$!"
-	remember $!
-}
-# client_ends NAME STATUS [SIGNAL]: it ends so, of the signal
-client_ends()
-{
-	eval "id=\$$1"
-	[ -z "$3" ] || kill -"$3" "$id"
-	ended "$id"
-	got=0; wait "$id" || got=$?
-	grep -Ev '^ +([0-9.]+-[0-9.]+|stream [0-9]+) ' "$1.out" || :
-	cat "$1.err"
-	[ $got -eq "$2" ]
-}
 # of A V: the address of a host
 of() { eval "echo \$$1$2"; }
 # all_arrived FILE [N]: that many bytes, which both ends report
@@ -124,7 +96,7 @@ last()
 # gives_up NAME: by --timeout 1, with one line and without a report, after five silent intervals of 0.1 s or more
 gives_up()
 {
-	client_ends "$1" 1
+	zcc_ends "$1" 1
 	one_line "$1.err"
 	grep -q "^zcc: .*:$PORT: the server accepted no data for 1[0-9.]* seconds (--timeout[^)]*) after [1-9]" "$1.err"
 	intervals "$1" | tail -n 5 | prints_nothing grep -v '^0$'
@@ -147,10 +119,8 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 	beside "MTU $mtu: by every method and in JSON both ends agree, segments fit, requests are answered in full"; ( begin
 		hosts -m "$mtu"
 		pairs='sendfile:read send:trunc zerocopy:splice'
-		if [ "$mtu" -eq 1500 ]; then
-			# Each method, or each pair of them.
+		if [ "$mtu" -eq 1500 ]; then # each method
 			pairs=$(senders | paste -d : - "$(receivers >r; cat r r >rr; echo rr)" | grep -v '^:\|:$')
-			[ -z "$LONG" ] || pairs=$(for r in $(receivers); do senders | sed "s/\$/:$r/"; done)
 		fi
 		for pair in $pairs; do
 			start_zcs -m "${pair#*:}"
@@ -197,23 +167,11 @@ beside '--mss: no larger segment is sent or asked for'; ( begin
 		flow a
 		$A ss -tni state established "sport = :$PORT" | grep -q ' rcvmss:588 '
 		has_socket ' mss:588 .* advmss:588 '
-		client_ends a 143 TERM
+		zcc_ends a 143 TERM
 		[ "$(mss a.out)" -eq 588 ]
 	done
 ) & later
-# The receiver asks for no larger segments than its route takes.
-beside "a route of a smaller MTU at the receiver: the report has the segments that fit it"; ( begin
-	hosts
-	$A ip route add "$B4" dev "$LINK" mtu 700
-	$A ip route add "$B6" dev "$LINK" mtu 1300
-	start_zcs
-	for to in "$A4 648" "$A6 1228"; do
-		exits 0 zcc -s ${to% *} -n 2 ../file
-		all_arrived out 2000006
-		[ "$(mss out)" -eq ${to#* } ]
-	done
-) & later
-beside 'the MTU falls in mid-transfer, of the route or of the link: it goes on'; ( begin
+beside 'the MTU falls in mid-transfer, of the route or of the link: it goes on, and the report has the segments that fit'; ( begin
 	hosts
 	start_zcs
 	start_zcc a -s "$A4" -t 60 --pace 10m -I 0.1 ../file
@@ -227,7 +185,7 @@ beside 'the MTU falls in mid-transfer, of the route or of the link: it goes on';
 	wait_until has_socket ' mss:1208 pmtu:1280 '
 	flow a b
 	for name in a b; do
-		client_ends $name 130 INT
+		zcc_ends $name 130 INT
 		all_arrived $name.out
 	done
 	[ "$(mss a.out)" -eq 648 ]
@@ -260,19 +218,18 @@ beside '--mptcp: over two subflows both are counted; TCP at either end is report
 	$B ip mptcp limits set subflow 2 2>/dev/null || skip_check 'no ip mptcp'
 	$B ip mptcp endpoint add 192.0.2.3 dev "$LINK" subflow
 	exits 0 zcc -s "$A4" --mptcp --json -n 100 ../file
-	jq -e '.end | .bytes_agree and .sum_sent.bytes == 100000300' out
-	jq -e '.end.streams[0].sender | has("retransmits") or has("rtt") | not' out
+	jq -e '.end | .bytes_agree and .sum_sent.bytes == 100000300 and
+	    (.streams[0].sender | has("retransmits") or has("rtt") | not)' out
 	stop_zcs
 	start_zcs
 	exits 0 zcc -s "$A4" --mptcp --json ../file
 	grep -q '"mptcp":false' out
-	grep -c "^zcc: --mptcp: $A4:$PORT has only TCP" err
-	stop_zcs
 	start_zcs --reply
 	exits 0 zcc -s "$A4" --mptcp --request 10,20 -n 30 -P 3
 	[ "$(grep -c "^zcc: --mptcp: $A4:$PORT has only TCP" err)" -eq 1 ]
 ) & later
-# More is sent than the link takes.
+# More is sent than the link takes: 8 Mbit/s are 977 KiB/s.  After a zcc that had no CPU an interval is short, in which a
+# packet is much.
 beside 'a slow link that drops packets: intervals have what it takes, retransmits are right'; ( begin
 	[ -n "$tc" ] || skip_check 'no tc with tbf'
 	hosts
@@ -282,9 +239,8 @@ beside 'a slow link that drops packets: intervals have what it takes, retransmit
 	all_arrived out 1000003
 	[ "$(sent_of retransmits out)" -gt 0 ]
 	[ "$(sent_of retransmits out)" -eq "$(retransmitted "$B")" ]
-	sed -nE 's/^ +([0-9.]+)-([0-9.]+) +([0-9,]+) .*/\1 \2 \3/p' out | tr -d , >lines
-	# 8 Mbit/s are 977 kbytes/sec.  After a zcc that had no CPU an interval is short, in which a packet is much.
-	awk '$3 > 4000 && $2 - $1 > 0.05 { bad++ } $3 > 0 { good++ } END { exit bad > 0 || good < NR / 2 }' lines
+	sed -nE 's/^ +([0-9.]+)-([0-9.]+) +([0-9,]+) .*/\1 \2 \3/p' out | tr -d , |
+		awk '$3 > 4000 && $2 - $1 > 0.05 { bad++ } $3 > 0 { good++ } END { exit bad > 0 || good < NR / 2 }'
 ) & later
 for end in B A; do
 	beside "the cable is pulled at host $end, and put back: all arrives"; ( begin
@@ -301,7 +257,7 @@ for end in B A; do
 		put_back "$(of $end '')"
 		flow a b
 		for name in a b; do
-			client_ends $name 130 INT
+			zcc_ends $name 130 INT
 			all_arrived $name.out
 		done
 		sum=$(($(sent_of retransmits a.out) + $(sent_of retransmits b.out)))
@@ -309,18 +265,16 @@ for end in B A; do
 		# At B, the kernel has no route to send anything again by.
 		[ -z "$tc" ] || [ "$end" = B ] || [ $sum -gt 0 ]
 		wait_until grep -q ^total zcs.out
-		cat zcs.out zcs.err
 		one_line zcs.err
 		[ "$(grep -Ec '^ +[0-9.]+-[0-9.]+ .*2 clients$' zcs.out)" -gt "$seen" ]
 	) & later
 done
-while IFS=: read -r what how; do
+while IFS=: read -r what all how; do
 	beside "the $what: zcc --timeout gives up, zcs --idle-timeout lets go and serves on"; ( begin
 		hosts
 		start_zcs --idle-timeout 1 -I 0.1
 		descriptors=$(entries_in "/proc/$ZCS/fd")
-		all=sendfile
-		[ "${what%for good}" = "$what" ] || all=$(methods_of zcc | grep -v uring)
+		all=${all:-$(methods_of zcc | grep -v uring)}
 		for method in $all; do
 			start_zcc $method -s "$A4" -m $method --timeout 1 -t 60 --pace 2m -I 0.1 ../file
 		done
@@ -335,17 +289,16 @@ while IFS=: read -r what how; do
 		wait_until grep -q "^total of $n clients" zcs.out
 		wait_until counts -eq "$descriptors" entries_in "/proc/$ZCS/fd"
 		still_serves
-		[ "${what%for good}" != "$what" ] || exit 0
+		[ "$how" = 'pull "$A"' ] || exit 0
 		put_back "$A"
 		# Its address, too, the kernel has given up for a while.
 		wait_until exits 0 zcc -s "$A4" ../file
 		all_arrived out 1000003
 	) & later
 done <<'END'
-cable is pulled for good:pull "$A"
-addresses of the receiver go:$A ip addr flush dev $LINK scope global
-addresses of the sender go:$B ip addr flush dev $LINK scope global
-link is gone:$A ip link del $LINK
+cable is pulled for good::pull "$A"
+addresses of the sender go:sendfile:$B ip addr flush dev $LINK scope global
+link is gone:sendfile:$A ip link del $LINK
 END
 beside 'the cable is pulled when all is in the socket: --timeout'; ( begin
 	[ -n "$tc" ] || skip_check 'no tc with tbf'
@@ -370,7 +323,7 @@ beside 'the cable is pulled for good, no --timeout: SIGINT, SIGTERM and SIGHUP e
 	pull "$A"
 	silent a b c
 	for name in a:130:INT b:143:TERM c:129:HUP d:130:INT; do
-		client_ends $(echo $name | tr : ' ')
+		zcc_ends $(echo $name | tr : ' ')
 		name=${name%%:*}
 		not [ -s $name.err ]
 		[ $name != d ] || continue
@@ -389,9 +342,7 @@ beside 'refused, no such host, no route, no answer: one line that names the host
 	for family in ipv4 ipv6; do
 		$B sh -c "echo 100 >/proc/sys/net/$family/neigh/$LINK/retrans_time_ms"
 	done
-	mac=$($A cat "/sys/class/net/$LINK/address")
-	$B ip neigh add 192.0.2.66 lladdr "$mac" dev "$LINK"
-	$B ip neigh add 2001:db8::66 lladdr "$mac" dev "$LINK"
+	$B ip neigh add 192.0.2.66 lladdr "$($A cat "/sys/class/net/$LINK/address")" dev "$LINK"
 	$B ip route add prohibit 198.51.100.0/24
 	PORT=9
 	while read -r host why; do
@@ -404,18 +355,17 @@ beside 'refused, no such host, no route, no answer: one line that names the host
 		$A4 Connection refused
 		$A6 Connection refused
 		192.0.2.77 No route to host
-		203.0.113.1 Network is unreachable
 		2001:db8:1::1 Network is unreachable
 		198.51.100.1 Permission denied
 		fe80::77 Invalid argument
 	END
-	for host in 192.0.2.66 2001:db8::66 "fe80::77%$LINK"; do
+	for host in 192.0.2.66 "fe80::77%$LINK"; do
 		fails "^zcc: cannot connect to $host port 9: Connection timed out$" zcc -s "$host" --timeout 0.2 ../file
 	done
 	for signal in INT:130 TERM:143 HUP:129; do # while it connects
 		start_zcc a -s 192.0.2.66 ../file
 		wait_until has_socket 192.0.2.66 syn-sent
-		client_ends a ${signal#*:} ${signal%:*}
+		zcc_ends a ${signal#*:} ${signal%:*}
 		not [ -s a.out ]
 		not [ -s a.err ]
 	done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Several connections at a time, the warm-up, lines while it runs, and how it ends.
 #
-# seconds: 5
+# seconds: 4
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc
@@ -16,22 +16,6 @@ summaries_of() { sed -n 's/^127.0.0.1:.*[,:] \([0-9]*\) bytes in .*/\1/p' "$1"; 
 # warmup_of FILE: the bytes of the warm-up that a report or summaries leave out
 warmup_of() { plain "$1" | sed -n 's/.*warm-up, \([0-9]*\) bytes$/\1/p; s/.*[,:] after \([0-9]*\) bytes of warm-up$/\1/p' | sum; }
 sum() { awk '{ n += $1 } END { printf "%.0f\n", n }'; }
-# start_zcc options: in the background, as from a terminal; sets HELD
-start_zcc()
-{
-	env --default-signal=INT "$zcc" -s 0 -p "$PORT" -t 60 $paced "$@" >out 2>err &
-	HELD=$!
-	remember $HELD
-}
-# held_ends STATUS [SIGNAL]: sends it that signal first
-held_ends()
-{
-	[ -z "$2" ] || kill -"$2" $HELD
-	ended $HELD
-	status=0; wait $HELD || status=$?
-	cat out err
-	[ $status -eq "$1" ]
-}
 
 #
 # Streams
@@ -51,30 +35,26 @@ beside '-P 5: five connections, each with the file set, a row for each, a total;
 	one_line zcs.err
 	exits 0 "$zcc" -s 0 -p "$PORT" ../tiny
 	not grep '^  stream' out
-	stop_zcs
 ) & later
-for end in zcc zcs; do
-	beside "$end -B 0,1: its threads are bound to these in turn, and the report of zcc has the CPUs of its streams"; ( begin
+# The options of zcs and of zcc, the CPUs of the threads of that which has -B, the rows of the report
+while IFS=';' read -r zcs_options zcc_options cpus rows; do
+	beside "-B of zc${zcs_options:+s}${zcc_options:+c}: its threads are bound to these CPUs in turn, and the report of zcc has those of its streams"; ( begin
 		case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 		0-[1-9]* | 0,1*) ;;
 		*) skip_check 'CPUs 0 and 1 are not both to be had' ;;
 		esac
-		if [ $end = zcc ]; then
-			start_zcs -I 0.05
-			start_zcc -P 4 -B 0,1
-			pid=$HELD cpus='0 0 0 1 1' rows='1:0 2:1 3:0 4:1'
-		else
-			start_zcs -I 0.05 -B 1,0
-			start_zcc -P 4
-			pid=$ZCS cpus='0 0 1 1 1' rows='1:- to 1 2:- to 0 3:- to 1 4:- to 0'
-		fi
-		met() { [ "$(cpus_of "$pid" | sort | paste -s -d ' ')" = "$cpus" ]; }
+		start_zcs -I 0.05 $zcs_options
+		start_zcc held -t 60 --pace 20m -P 4 $zcc_options
+		met() { [ "$(cpus_of "$([ -n "$zcs_options" ] && echo $ZCS || echo $held)" | sort | paste -s -d ' ')" = "$cpus" ]; }
 		wait_until met
 		wait_until counts -ge 2 grep -c '4 clients' zcs.out
-		held_ends 143 TERM
-		[ "$(sed -nE 's/^ +([1-4]) +(([0-9]|- to [0-9])) +[0-9,]+ .*/\1:\2/p' out | paste -s -d ' ')" = "$rows" ]
+		zcc_ends held 143 TERM
+		[ "$(sed -nE 's/^ +([1-4]) +(([0-9]|- to [0-9])) +[0-9,]+ .*/\1:\2/p' held.out | paste -s -d ' ')" = "$rows" ]
 	) & later
-done
+done <<'END'
+;-B 0,1;0 0 0 1 1;1:0 2:1 3:0 4:1
+-B 1,0;;0 0 1 1 1;1:- to 1 2:- to 0 3:- to 1 4:- to 0
+END
 beside '-P 2, one receipt of two: the report has its figures and a line, exit 1; an error names its stream'; ( begin
 	start_peer -n 2 -r 'bytes=1 seconds=2 load=0.5 cpus=2\n'
 	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 ../tiny
@@ -129,9 +109,8 @@ for how in '-t 0.3 -P 1' '-t 0.3 -P 3' '-n 20 -P 1'; do
 		for n in $warm $warm_zcs $1 $2; do [ "$n" -gt 0 ]; done
 		[ "$(summaries_of zcs.out | sum)" -eq $2 ]
 		[ $((warm + $1)) -eq $((warm_zcs + $2)) ]
-		case $how in *-n\ 20*) [ $((warm + $1)) -eq 6000000 ] ;; esac
+		case $how in -n*) [ $((warm + $1)) -eq 6000000 ] ;; esac
 		[ "$streams" -eq 1 ] || grep -q "^total of $streams clients: .* $2 bytes in " zcs.out
-		stop_zcs
 	) & later
 done
 beside '--warmup: if all is sent, or zcc interrupted, before it ends, nothing was measured: one line, a failure'; ( begin
@@ -141,11 +120,11 @@ beside '--warmup: if all is sent, or zcc interrupted, before it ends, nothing wa
 	[ "$(wc -l <zcs.err)" -eq 2 ]
 	wait_until grep -q '^127.*: 0 bytes in .* after 600000 bytes of warm-up$' zcs.out
 	start_zcs
-	start_zcc --warmup 60
+	start_zcc held --warmup 60 -t 60 --pace 20m
 	wait_until counts -eq 2 threads_of $ZCS
-	held_ends 130 INT
-	one_line err
-	grep -qx 'zcc: interrupted before the warm-up ended: nothing was measured' err
+	zcc_ends held 130 INT
+	one_line held.err
+	grep -qx 'zcc: interrupted before the warm-up ended: nothing was measured' held.err
 ) & later
 
 #
@@ -188,19 +167,19 @@ beside '-I -P 2: the sum of the streams, with a line for each below it but with 
 	grep -Eqx "$rate" out
 	not [ -s err ]
 ) & later
+# The first interval has how little went in its long time.  Those of a burst would have how nothing did in no time, as one
+# has that a busy machine leaves no time.
 beside '-I: stopped and continued, zcc does not make up the intervals that it missed'; ( begin
 	start_zcs
-	start_zcc -I 0.1
-	wait_until [ -s out ]
-	kill -STOP $HELD
-	sleep 1
-	n=$(wc -l <out)
-	kill -CONT $HELD
-	wait_until counts -gt $((n + 2)) lines_in out
-	# The first has how little went in its long time.  Those of a burst would have how nothing did in no time, as one
-	# has that a busy machine leaves no time.
-	held_ends 143 TERM
-	[ "$(sed -n "$((n + 1)),\$p" out | grep -Ec '^ +[0-9.]+-[0-9.]+ +0 ')" -le 4 ]
+	start_zcc held -t 60 --pace 20m -I 0.05
+	wait_until [ -s held.out ]
+	kill -STOP $held
+	sleep 0.5
+	n=$(wc -l <held.out)
+	kill -CONT $held
+	wait_until counts -gt $((n + 2)) lines_in held.out
+	zcc_ends held 143 TERM
+	[ "$(sed -n "$((n + 1)),\$p" held.out | grep -Ec '^ +[0-9.]+-[0-9.]+ +0 ')" -le 4 ]
 ) & later
 beside '--timestamps: each row begins with the time of day'; ( begin
 	start_zcs -I 0.1 --timestamps
@@ -219,10 +198,7 @@ beside 'a line of progress is on a terminal alone, gone before the report, and n
 	tr '\r' '\n' <none | not grep '^[0-9.]* s'
 	not [ -s e5 ]
 	cr=$(printf '\r')
-	for f in r1 r2 r3 r4 r5 report; do
-		[ -s $f ]
-		not grep "$cr" $f
-	done
+	cat r1 r2 r3 r4 r5 report | not grep "$cr"
 	grep -q "${cr}[0-9.]* s of 1.2: [0-9]* KiB/s.*$(printf '\033')\[K" typescript
 	# The last that is written wipes it out.
 	tr '\r' '\n' <typescript | grep -v '^Script ' | grep . | tail -n 1 | cat -v | grep -Fqx '^[[K'
@@ -230,22 +206,12 @@ beside 'a line of progress is on a terminal alone, gone before the report, and n
 ) & later
 
 #
-# How it ends
+# How it ends.  methods.sh interrupts zcc.
 #
-beside 'SIGINT: the report covers the bytes sent so far, both ends agree, and zcc ends by that signal'; ( begin
-	start_zcs -I 0.05
-	start_zcc -P 2
-	wait_until grep -q ' 2 clients' zcs.out
-	held_ends 130 INT
-	not [ -s err ]
-	head -n 1 out | grep -Eqx "$rate"
-	grep -q 'all bytes sent were received' out
-	wait_until grep -q ^total zcs.out
-) & later
 beside 'SIGINT of zcs: summaries and the total so far, exit 0, the port is free; zcc prints one line, exit 1'; ( begin
 	launch zcs.out listening env --default-signal=INT "$BIN/zcs" -I 0.05 -p 0
 	read_port zcs.err
-	start_zcc -P 2
+	start_zcc held -t 60 --pace 20m -P 2
 	wait_until grep -q ' 2 clients' zcs.out
 	kill -INT $launched
 	wait $launched
@@ -253,8 +219,8 @@ beside 'SIGINT of zcs: summaries and the total so far, exit 0, the port is free;
 	[ "$(grep -c '^127.0.0.1:.* kbytes/sec' zcs.out)" -eq 2 ]
 	grep -q '^total of 2 clients' zcs.out
 	[ "$(grep -c 'interrupted after [0-9]* bytes' zcs.err)" -eq 2 ]
-	held_ends 1
-	one_line err
+	zcc_ends held 1
+	one_line held.err
 	fails 'Connection refused' "$zcc" -s 0 -p "$PORT" ../tiny
 ) & later
 together
