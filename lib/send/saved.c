@@ -225,20 +225,21 @@ void saved_read_or_die(struct saved *s, const char *option, const char *path)
 {
 	FILE *f = fopen(path, "re");
 	size_t size = 1;
+	ssize_t len = -1;
 	const char *why;
 	char *copy;
 
 	*s = (struct saved){.text = alloc_or_die(size, 1, path)};
 	if (f == NULL && errno == ENOENT)
 		return;
-	if (f == NULL || (getdelim(&s->text, &size, '\0', f) < 0 && !feof(f)))
+	if (f == NULL || ((len = getdelim(&s->text, &size, '\0', f)) < 0 && !feof(f)))
 		die_errno("%s: %s", option, printable(path));
 	/* cppcheck-suppress nullPointerRedundantCheck ; die_errno() does not return */
 	fclose(f);
-	if (s->text[0] == '\0')
+	if (len <= 0)
 		return;
 	copy = strcpy(alloc_or_die(strlen(s->text) + 1, 1, path), s->text);
-	why = saved_parse(copy, s);
+	why = s->text[len - 1] == '\0' ? NOT_SAVED : saved_parse(copy, s);
 	if (why != NULL)
 		die("%s: %s %s", option, printable(path), why);
 	free(copy);
