@@ -29,10 +29,7 @@ it '--save and --against: the rows of both, and how many times the old'; ( begin
 	compare -m send,mmap -r 3 --against plan.tsv file
 	grep -F "before: 2 rounds in plan.tsv: $(sed -n 's/^# //p' plan.tsv)" out
 	[ "$(grep -Ec '^(send +64k|mmap +4m) +(before|now) +[0-9,]+ \+-[0-9,]+$' out)" -eq 4 ]
-	joined out >lines
-	for run in 'send 64k' 'mmap 4m'; do
-		grep -Ex "$run now has $times $run before(: no difference is shown)?" lines
-	done
+	joined out | grep -Ex "mmap 4m now has $times mmap 4m before(: no difference is shown)?"
 	# The mean of the saved rounds
 	awk -F '\t' '$2 == "send" { sum += $6 } END { printf "%.0f\n", sum / 2 }' plan.tsv >mean
 	grep '^send .* before ' out | tr -d , | grep " $(cat mean) "
@@ -54,10 +51,9 @@ beside '--json of a comparison: the means of all rounds, the ratios, the title, 
 	    near(.runs[0].bits_per_second.mean; ($a + $a2) / 2) and
 	    near(.runs[1].bits_per_second.mean; ($b + $b2) / 2) and
 	    (.runs[1].throughput_ratio | near(.ratio; $b / $a * $b2 / $a2 | sqrt) and
-	     .low <= .ratio and .high >= .ratio)' out
-	tail -n 1 out | jq -e '.comparison | .connecting_to.host == "0" and .duration == 0.05 and
-	    .sender_tcp_congestion == "reno" and .environment.link.interface == "lo" and
-	    (.runs | map(.unsafe_rounds) == [0, 0])'
+	     .low <= .ratio and .high >= .ratio) and
+	    .connecting_to.host == "0" and .duration == 0.05 and .sender_tcp_congestion == "reno" and
+	    .environment.link.interface == "lo" and (.runs | map(.unsafe_rounds) == [0, 0])' out
 ) & later
 beside 'zcc -m with a list: a row for each run, and the ratio to the first in words; with -r 1 no intervals'; ( begin
 	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 -T "$(printf 'a \033label')" ../file
@@ -81,11 +77,11 @@ beside '--precision: until the interval is narrow enough, or for the rounds of -
 	rounds=$(sed -n 's/ rounds of 1 run;.*//p' out)
 	[ "$rounds" -ge 5 ]
 	[ "$rounds" -le 20 ]
-	not grep times out
 	compare -m send,mmap --precision 0.0001 -r 3 ../tiny
 	grep '^3 rounds of 2 runs;' out
 	grep -qx -- '--precision 0.0001% was not reached in 3 rounds' out
 ) & later
+# The sessions of the file that is added to are those of this side, unless they are compared with.
 beside '--save: a session is added to those of the file, and sessions are compared'; ( begin
 	compare -m send,mmap -r 2 -n 1 -T first --save two.tsv ../file
 	not grep 'this is session' out
@@ -94,9 +90,6 @@ beside '--save: a session is added to those of the file, and sessions are compar
 	grep -x 'this is session 2 in two.tsv' out
 	not grep differs out
 	head -c "$(wc -c <one.tsv)" two.tsv | cmp - one.tsv
-	[ "$(grep -c '^# zcc ' two.tsv)" -eq 2 ]
-	[ "$(grep -c '^round	' two.tsv)" -eq 1 ]
-	# The sessions of the file that is added to are those of this side, unless they are compared with.
 	compare -m send,mmap -r 2 -n 1 --save two.tsv --against one.tsv ../file
 	grep -x 'this is session 3 in two.tsv' out
 	compare -m send,mmap -r 2 -n 1 --against two.tsv ../file
@@ -108,25 +101,23 @@ beside '--save: a session is added to those of the file, and sessions are compar
 ) & later
 beside '--against: what differs has a line: server, -t, warm-up, congestion; a saved load keeps its reasons'; ( begin
 	awk -F '\t' -v OFS='\t' 'NR > 2 { $10 = "baseline_busy"; $15 = "other" } { print }' ../plan.tsv >changed.tsv
-	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --congestion reno -m send,mmap -r 1 -t 0.1 --warmup 0.1 \
-	    --against changed.tsv
-	grep -x 'server differs: 0 then, 127.0.0.1 now' out
-	grep -x -- '-t differs: 0 then, 0.1 now (seconds)' out
-	grep -x 'warm-up differs: 0 then, 0.1 now (seconds)' out
-	grep -x 'congestion differs: other then, reno now' out
+	compare -s 127.0.0.1 -m send,mmap -r 1 -t 0.1 --warmup 0.1 --against changed.tsv
+	for line in 'server differs: 0 then, 127.0.0.1 now' '-t differs: 0 then, 0.1 now (seconds)' \
+	    'warm-up differs: 0 then, 0.1 now (seconds)' 'congestion differs: other then, reno now'; do
+		grep -x -e "$line" out
+	done
 	not grep 'offloads differs' out
 	grep '^one session each: ' out
 	compare --json -m send,mmap -r 1 --against changed.tsv ../file
-	tail -n 1 out | grep '"against_differs":\["congestion"\]'
-	tail -n 1 out | grep '"before":{[^]]*"unsafe":\["baseline_busy"\]}'
+	tail -n 1 out | grep '"against_differs":\["congestion"\].*"before":{[^]]*"unsafe":\["baseline_busy"\]}'
 ) & later
 # With a lock of the soakers of its own, which is held, zcc soaks nothing.
 find_hastening
 beside '-c with --idle: each run by either instrument, in turn; --retry: a run without a load is made again, and tries to soak anew'; ( begin; need jq flock
 	unshare -m true 2>/dev/null || skip_check 'needs root and mount namespaces'
 	: >lock
-	soaked() { exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh "$@"; }
-	soaked $hasten_by "$zcc" -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --save either.tsv ../file
+	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh $hasten_by "$zcc" \
+	    -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --save either.tsv ../file
 	[ "$(grep -c 'CPUs are being soaked already, by flock' err)" -eq 1 ]
 	order='send idle send soak mmap idle mmap soak'
 	[ "$(tail -n 1 out | jq -r '.comparison.runs[] | .method, .instrument' | xargs)" = "$order" ]
@@ -141,59 +132,45 @@ beside '-c with --idle: each run by either instrument, in turn; --retry: a run w
 	not grep 'soaked_already): the run is repeated, 3 of 3' err
 ) & later
 
-# Nothing is sent, and the file stays as it was.
 beside '--save and --against: whatever file will not do is an error before anything is sent, and stays'; ( begin
-	echo 'a letter' >letter
 	ln -s none dangling
-	cp ../plan.tsv .
-	awk -F '\t' -v OFS='\t' '$3 == 65536 { $3 = 4096 } { print }' plan.tsv >small.tsv
+	cp ../file ../plan.tsv .
 	while IFS=';' read -r options message; do
-		path=${options##* }
-		cp "$path" kept 2>/dev/null || : >kept
 		fails "^zcc: $message$" "$zcc" -s 0 -p "$PORT" ../file $options
-		[ ! -s kept ] || cmp "$path" kept
+		cmp plan.tsv ../plan.tsv
 		not [ -e none ]
 	done <<-'END'
-		-m send,mmap --save letter;--save: letter was not written by --save of this version
+		-m send,mmap --save file;--save: file was not written by --save of this version
 		-m send,splice --save plan.tsv;--save: plan.tsv is of another plan: .*
 		-m send,splice --against plan.tsv;--against: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice .*
-		-m send,mmap --against small.tsv;--against: small.tsv is of another plan: its run 1 is send 4k, 1 stream, not send 64k.*
 		--against none;--against: none has no session of --save
 		--against .;--against: .: Is a directory
 		--save /dev/null;cannot write /dev/null: not a regular file
 		--save dangling;cannot write dangling: not a regular file
 		-p 1 --save none;cannot connect to 0 port 1: Connection refused: is zcs running there?
 	END
+	cmp file ../file
 	can_trace || exit 0
 	exits 1 strace -f -o /dev/null -P plan.tsv -e trace=openat -e inject=openat:error=EMFILE:when=1 \
 	    "$zcc" -s 0 -p "$PORT" -m send,mmap --save plan.tsv ../file
 	grep -qx 'zcc: --save: plan.tsv: Too many open files' err
 	cmp plan.tsv ../plan.tsv
 ) & later
-
-# interrupted options: zcc is, once the condition `met` holds
-interrupted()
-{
-	env --default-signal=INT "$zcc" -s 0 -p "$PORT" --congestion reno "$@" >out 2>err &
-	p=$!
-	remember $p
-	wait_until met
-	kill -INT $p
-	ended $p
-	cat out err
-}
 beside 'a comparison that is interrupted: the complete rounds are reported and saved, not that of its last run'; ( begin
+	start_zcc all -r 500 -t 0.05 --save rounds.tsv
 	met() { [ -s rounds.tsv ] && [ "$(wc -l <rounds.tsv)" -ge 4 ]; }
-	interrupted -r 500 -t 0.05 --save rounds.tsv
-	rounds=$(sed -n 's/ rounds of 1 run;.*//p' out)
+	wait_until met
+	zcc_ends all 130 INT
+	rounds=$(sed -n 's/ rounds of 1 run;.*//p' all.out)
 	[ "$rounds" -ge 2 ]
 	[ "$rounds" -lt 500 ]
 	[ "$(grep -c '^[0-9]' rounds.tsv)" -eq "$rounds" ]
 	for how in send send,mmap; do
 		start_zcs
-		met() { [ "$(threads_of $ZCS)" -eq 2 ]; }
-		interrupted -m $how -r 2 -t 60 --save cut.tsv
-		not grep 'round' out
+		start_zcc cut -m $how -r 2 -t 60 --save cut.tsv
+		wait_until counts -eq 2 threads_of $ZCS
+		zcc_ends cut 130 INT
+		not grep 'round' cut.out
 		not [ -s cut.tsv ]
 	done
 ) & later
@@ -241,12 +218,6 @@ it '--wait-idle: what keeps the machine busy is named'; ( begin
 	    "$BIN/zcc" --idle --wait-idle 1 -s 0 -p 1 -t 0.1
 	kill $!
 ); ok
-while IFS=';' read -r pattern args; do
-	check_usage "$pattern" zcc -s 0 $args
-done <<'END'
-^zcc: -m, --method: 'send' is given twice: -r, --runs repeats all runs;-m send,mmap,send
---buffer-size: '4096' is given twice;-b 4k,4096
-given twice;-p 1,1
---precision.*not a percentage;--precision 3x
-END
+check_usage "^zcc: -m, --method: 'send' is given twice: -r, --runs repeats all runs" zcc -s 0 -m send,mmap,send
+check_usage '--precision.*not a percentage' zcc -s 0 --precision 3x
 finish
