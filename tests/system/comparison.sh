@@ -218,6 +218,4 @@ it '--wait-idle: what keeps the machine busy is named'; ( begin
 	    "$BIN/zcc" --idle --wait-idle 1 -s 0 -p 1 -t 0.1
 	kill $!
 ); ok
-check_usage "^zcc: -m, --method: 'send' is given twice: -r, --runs repeats all runs" zcc -s 0 -m send,mmap,send
-check_usage '--precision.*not a percentage' zcc -s 0 --precision 3x
 finish

@@ -58,7 +58,6 @@ while IFS=';' read -r pattern args; do
 	check_usage "$pattern" $args
 done <<'END'
 -s, --server: no server given: 0 is this host (try 'zcc --help');zcc -c receiver
--C, --calibrate and 'cubic' cannot be used together;zcc -C cubic
 unknown option '-R': there is no reverse mode: run zcs here and zcc there;zcc -s 0 -R
 unknown option '-u': zcc sends over TCP only;zcc -u -s 0
 unknown option '--bitrate': .*--pace;zcc -s 0 --bitrate=1g
@@ -68,10 +67,25 @@ unknown option '-D': .*foreground;zcs -D
 -N, --cpus: only with -c or --idle or -C;zcc -s 0 -N 1
 --force: only with -C;zcc -s 0 --force
 -C, --calibrate and -s, --server cannot be used together;zcc -C -s 0
---request and -k, --cork cannot be used together;zcc -s 0 --request 1 -k
 --max-reply: only with --reply;zcs --max-reply 1
 --idle and --wait cannot be used together;cyclesoak --idle --wait 1
 -C, --calibrate and -B, --per-cpu cannot be used together;cyclesoak -CB
+-m, --method: 'send' is given twice: -r, --runs repeats all runs;zcc -s 0 -m send,mmap,send
+--precision.*not a percentage;zcc -s 0 --precision 3x
+'file';zcc -s 0 --request 10 file
+--request and --raw cannot be used together;zcc -s 0 --request 10 --raw
+--reply and -1, --once cannot be used together;zcs --reply -1
+--keep: a request of 0 bytes;zcc -s 0 --request 0 --keep
+--server.*has a port, which is -p;zcc -s 192.0.2.1:2222
+--pace.*in bits.*12.5MB;zcc -s 0 --pace 100Mbit
+--bind-cpu.*'1-';zcc -s 0 --bind-cpu 1-
+--cpus.*more than;zcc -s 0 -c -N 8000
+--calibrate and -J, --json;zcc -C --json
+--loops.*not between;zcc -s 0 --warmup 1 -n 4294967290
+--bytes.*--time;zcc -s 0 --bytes 1m -t 1
+--wait: only with -c or -C;zcc -s 0 --wait 1
+--allow: '127.0.0.2,127.0.0.1/40' is not address\[/bits\]\[,...\];zcs -p 0 --allow 127.0.0.2,127.0.0.1/40
+'file';zcs file
 END
 start_zcs -J
 it 'zcc -J -Z and zcs -J: the reports are JSON, and the method is sendfile'; ( begin; need jq

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Requests: zcc --request and zcs --reply, each against the other and against the protocol of 1999.
 #
-# seconds: 6
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc
@@ -109,19 +109,49 @@ beside 'zcc --request -t ends though the server never answers, and counts what i
 ) & later
 beside 'zcc --request --json: a pause of zcc itself is counted; zcs --reply --json: its replies are'; ( begin
 	start_zcs --reply --json
-	"$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 4 --json >out &
-	p=$!
-	remember $p
-	wait_until or_gone $p counts -gt 1 threads_of $p
+	start_zcc held --request 10 -t 60 --json
+	wait_until counts -gt 1 threads_of $held
 	sleep 0.1
-	kill -STOP $p
-	wait_until prints T stat_field $p 3
-	sleep 0.1
-	kill -CONT $p
-	wait $p
+	kill -STOP $held
+	wait_until prints T stat_field $held 3
+	sleep 0.2
+	used=$(cpu_ns $held)
+	kill -CONT $held
+	wait_until counts -gt $((used + 20000000)) cpu_ns $held
+	zcc_ends held 143 TERM
 	stop_zcs
-	grep -Eq '"pauses":\{"count":[1-9][0-9]*,"max":0\.[0-9]+\}' out
+	grep -Eq '"pauses":\{"count":[1-9][0-9]*,"max":0\.[0-9]+\}' held.out
 	grep -Eq '"bytes":[0-9]*0,.*"replies":[1-9][0-9]*,.*"silent":0' zcs.out
+) & later
+beside 'zcc --request: each connection has -i -o --mss --nodelay --pace before it connects, and runs on -B; without them none'
+( begin; need strace
+	start_zcs --reply
+	options='SO_RCVBUF, .100000\|SO_SNDBUF, .200000\|TCP_MAXSEG, .1000\|TCP_NODELAY, .1\|SO_MAX_PACING_RATE\|TCP_CONGESTION'
+	traced() { exits 0 strace -f -o trace -e trace=setsockopt,connect,sched_setaffinity "$zcc" -s 0 -p "$PORT" --request 10 "$@"; }
+	traced -n 3 -B 0 -i 100000 -o 200000 --mss 1000 --nodelay --pace 10m --congestion reno
+	sed -n "s/.*\($options\).*/\1/p; s/.*connect(.*htons($PORT).*/connect/p" trace >order
+	cat trace order
+	[ "$(wc -l <order)" -eq 21 ]
+	for n in 7 14 21; do
+		[ "$(sed -n "$((n - 6)),${n}p" order | sort -u | wc -l)" -eq 7 ]
+		[ "$(sed -n "${n}p" order)" = connect ]
+	done
+	grep -Eq 'sched_setaffinity\(0, [0-9]+, \[0( \.\.\.)?\]\)' trace
+	traced -n 2
+	grep -q "htons($PORT)" trace
+	not grep 'RCVBUF\|SNDBUF\|MAXSEG\|NODELAY\|PACING\|CONGESTION\|setaffinity' trace
+) & later
+beside 'zcc --request -4: by IPv4 alone, -6: by IPv6 alone; an error has the % of an address with a zone'; ( begin
+	exits 1 "$zcc" -s 'fe80::1%lo' -p 9 --request 10 -n 1
+	grep -q '^zcc: fe80::1%lo port 9: ' err
+	[ -e /proc/net/if_inet6 ] || skip_check 'no IPv6 here'
+	for pair in '-4 -6' '-6 -4'; do
+		start_zcs --reply "${pair% *}"
+		exits 0 "$zcc" -s 0 "${pair% *}" -p "$PORT" --request 10 -n 2
+		not grep failed out
+		exits 1 "$zcc" -s 0 "${pair#* }" -p "$PORT" --request 10 -n 2
+		grep -qx '  failed: 2 refused' out
+	done
 ) & later
 
 # Failures.
@@ -180,10 +210,6 @@ beside 'zcs --reply --idle-timeout and --max-reply: who is silent or asks for mo
 	refused=$(sed -n 's/^total: .*; \([0-9]*\) refused, 2 silent, \([0-9]*\) too large, .*/\1 + \2/p' zcs.out)
 	[ $(($refused)) -ge 50 ]
 ) & later
-beside 'zcc --request: an error has the % of an address with a zone'; ( begin
-	exits 1 "$zcc" -s 'fe80::1%lo' -p 9 --request 10 -n 1
-	grep -q '^zcc: fe80::1%lo port 9: ' err
-) & later
 beside '--request --keep: requests of a thread share a connection; a server that closes it after each is named'; ( begin; need jq strace
 	start_zcs --reply --keep
 	exits 0 strace -f -e trace=connect -o trace "$BIN/zcc" -s 0 -p "$PORT" --request 1,100k --keep -n 50 -P 2 --json
@@ -198,47 +224,31 @@ beside '--request --keep: requests of a thread share a connection; a server that
 ) & later
 together
 
-title='zcc --request: local ports that run out, a server that has gone: failures are counted, few are made'
-if [ -n "$OWN_NETWORK" ]; then
+it 'zcc --request: local ports that run out, a server that has gone: failures are counted, few are made'; ( begin
+	[ -n "$OWN_NETWORK" ] || skip_check 'needs root, ip(8) and network namespaces'
 	range=/proc/sys/net/ipv4/ip_local_port_range
 	were=$(cat $range)
 	# tried N: so many connections have been tried since `tries` was read
 	tries() { awk '/^Tcp: [0-9]/ { print $6 }' /proc/net/snmp; }
 	tried() { [ $(($(tries) - opened)) -gt "$1" ]; }
-	it "$title"; ( begin
-		start_server -q
-		echo 40000 40001 >$range
-		timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -P 8 -n 8 --timeout 0.5 >out 2>&1 || :
-		echo "$were" >$range
-		grep -Eqx "  failed: [1-8] for lack of local ports" out
-		start_zcs --reply
-		opened=$(tries)
-		"$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 60 -P 3 --json >out 2>err &
-		client=$!
-		remember $client
-		wait_until tried 10
-		fds=$(entries_in /proc/$client/fd)
-		echo 40000 40001 >$range
-		sleep 0.3
-		echo "$were" >$range
-		stop_zcs
-		opened=$(tries)
-		wait_until tried 300
-		[ "$(entries_in /proc/$client/fd)" -le $((fds + 6)) ]
-		kill -TERM $client
-		ended $client
-		grep -Eq '"refused":[1-9].*"no_ports":[1-9][0-9]{0,2},' out
-	); ok
-else
-	skip "$title" 'needs root, ip(8) and network namespaces'
-fi
-while IFS=';' read -r pattern args; do
-	check_usage "$pattern" $args
-done <<'END'
-'file';zcc -s 0 --request 10 file
---request and --raw cannot be used together;zcc -s 0 --request 10 --raw
---request and -b, -l, --buffer-size cannot;zcc -s 0 --request 10 -b 10
---reply and -1, --once cannot be used together;zcs --reply -1
---keep: a request of 0 bytes;zcc -s 0 --request 0 --keep
-END
+	start_server -q
+	echo 40000 40001 >$range
+	timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -P 8 -n 8 --timeout 0.5 >out 2>&1 || :
+	echo "$were" >$range
+	grep -Eqx "  failed: [1-8] for lack of local ports" out
+	start_zcs --reply
+	opened=$(tries)
+	start_zcc client --request 10 -t 60 -P 3 --json
+	wait_until tried 10
+	fds=$(entries_in /proc/$client/fd)
+	echo 40000 40001 >$range
+	sleep 0.3
+	echo "$were" >$range
+	stop_zcs
+	opened=$(tries)
+	wait_until tried 300
+	[ "$(entries_in /proc/$client/fd)" -le $((fds + 6)) ]
+	zcc_ends client 143 TERM
+	grep -Eq '"refused":[1-9].*"no_ports":[1-9][0-9]{0,2},' client.out
+); ok
 finish

@@ -69,7 +69,8 @@ beside '-P 2, one receipt of two: the report has its figures and a line, exit 1;
 	exits 1 "$zcc" --json -s 0 -p "$PORT" -P 2 ../tiny
 	grep -Eq '"receipts":1}.*"error":"stream [12]: the server received 0 bytes of the 1 sent"' out
 ) & later
-beside 'zcs -1: all that come together are served, also 100 that -t lets send nothing, then it exits with 0'; ( begin
+beside 'zcs -1: all that come together are served, also 100 that -t lets send nothing, then exit 0, or 1 if one failed'
+( begin
 	start_zcs -1
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 -n 5 ../file
 	[ "$(bytes_of out)" = '6000000 6000000' ]
@@ -81,6 +82,9 @@ beside 'zcs -1: all that come together are served, also 100 that -t lets send no
 	grep -q 'all bytes sent were received' out
 	ended $ZCS
 	not grep -v 'listening on\|lines\{0,1\} about clients w.* omitted$' zcs.err # of empty ones
+	start_zcs -1
+	printf x | "$HELPERS/net" send -c "$PORT"
+	exits 1 wait "$ZCS"
 ) & later
 # What is queued when -t is over is sent at the pace, too: the send buffer has seconds of it.
 beside '--pace: little is sent after -t, and --timeout takes no slow pace for a slow server'; ( begin

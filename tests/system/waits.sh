@@ -79,5 +79,4 @@ it 'zcc -c while another program soaks: the transfer, or the latencies, are repo
 	held 0 "$zcc" -c --wait 0 -s 0 -p "$PORT" --request 10 -n 5
 	grep -qx '  no load: soaked_already' out
 ); ok
-check_usage '--wait: only with -c or -C' zcc -s 0 --wait 1
 finish

@@ -99,6 +99,20 @@ beside '-t: at least that long; --bytes: all streams together send so many, of w
 	: >empty
 	fails '--bytes: the files are empty' "$zcc" -s 0 -p "$PORT" --bytes 10 empty
 ) & later
+beside 'zcc -d: the environment, the address and the interface on stderr; -dd: each file, too; zcs --debug: each client'; ( begin
+	start_zcs --debug
+	while read -r each how; do
+		exits 0 "$zcc" -s 0 -p "$PORT" $how -n 2 -P 2 ../tiny ../file
+		grep -c '^zcc: environment: ' err
+		[ "$(grep -cx "zcc: connected to 127.0.0.1:$PORT via lo" err)" -eq 1 ]
+		for file in 'file: 300000 bytes' 'tiny: 1 bytes'; do [ "$(grep -cx "zcc: ../$file" err)" -eq $each ]; done
+	done <<-END
+		0 --debug
+		4 -d --debug
+	END
+	[ "$(grep -Ecx "zcs: 127\.0\.0\.1:[0-9]+: connected" zcs.err)" -eq 4 ]
+	[ "$(wc -l <zcs.err)" -eq 5 ]
+) & later
 # A file system with files of 2^63 bytes, of which two have more entries than a loop may.
 shm=$(mktemp -d /dev/shm/zc-check.XXXXXX 2>/dev/null)
 it 'more entries than 32 bits, or with --raw more bytes than 64 bits can say: one line that names the file; -t sends it'; ( begin
@@ -113,12 +127,7 @@ it 'more entries than 32 bits, or with --raw more bytes than 64 bits can say: on
 #
 # Errors.  json.sh has more of those before a connection is made.
 #
-while read -r line how; do
-	check "$how: one line, exit 1" fails "$line" timeout 20 "$zcc" $how tiny
-done <<END
-Network.is.unreachable -s 255.255.255.255 -p 9
-CPU.8000 -s 0 -p 1 -B 8000
-END
+check 'zcc -B 8000: one line, exit 1' fails 'CPU 8000' "$zcc" -s 0 -p 1 -B 8000 tiny
 # The options of the peer, those of zcc, its line.  Of a server that goes away slowly: at most what it read and its small
 # buffer took.
 server='127.0.0.1:[0-9]*: the server'
@@ -141,17 +150,12 @@ done <<END
 END
 beside 'a second signal, another one, ends zcc in a send that blocks at once, without a report'; ( begin
 	start_peer -s
-	env --default-signal=INT "$zcc" -s 0 -p "$PORT" -t 60 ../file >out 2>err &
-	held=$!
-	remember $held
+	start_zcc held -t 60 ../file
 	wait_until grep -q data peer.out
-	kill -STOP $held # so that both signals are there at once
-	kill -INT $held
-	kill -TERM $held
-	kill -CONT $held
+	for signal in STOP INT TERM CONT; do kill -$signal $held; done # both signals are there at once
 	ended $held
-	cat out err
-	not [ -s out ]
+	cat held.out held.err
+	not [ -s held.out ]
 	kill -USR1 "$PEER"
 ) & later
 beside 'a smaller buffer than asked for is reported once, not for each stream'; ( begin
@@ -163,23 +167,4 @@ beside 'a smaller buffer than asked for is reported once, not for each stream'; 
 ) & later
 together
 
-#
-# Usage.  tests/unit/usage.c has the forms of values.
-#
-while read -r line how; do
-	check_usage "$line" zcc $how
-done <<'END'
---server file
-unknown.option.'-x'.*zcc.--help -x
---bind:.*has.a.port -s 0 --bind 192.0.2.1:2222
---server.*has.a.port,.which.is.-p -s 192.0.2.1:2222
---pace.*in.bits.*12.5MB -s 0 --pace 100Mbit
---bind-cpu.*'1-' -s 0 --bind-cpu 1-
-'carrier-pigeon'.*sendfile,.send,.write,.mmap,.splice,.zerocopy,.uring,.uring-zc -s 0 --method carrier-pigeon
---cpus.*more.than -s 0 -c -N 8000
---calibrate -C file
---calibrate.and.-J,.--json -C --json
---loops.*not.between -s 0 --warmup 1 -n 4294967290
---bytes.*--time -s 0 --bytes 1m -t 1
-END
 finish
