@@ -121,24 +121,17 @@ struct zerocopy_receiver {
 	size_t skip;            /* bytes that the next call has to copy */
 };
 
-/* Maps r->size bytes of the socket.  Without a socket (-1), tries whether this host can. */
+/* Maps r->size bytes of the socket. */
 static const char *zerocopy_open(struct receiver *r)
 {
-	const int sock = r->sock >= 0 ? r->sock : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct zerocopy_receiver *z = r->state;
-	const char *why = NULL;
 
 	z->skip = 0;
 	z->page = (size_t)sysconf(_SC_PAGESIZE);
 	z->map_size = (r->size + z->page - 1) / z->page * z->page;
 	z->request_size = sizeof(struct zerocopy_request);
-	z->map = mmap(NULL, z->map_size, PROT_READ, MAP_SHARED, sock, 0);
-	if (z->map == MAP_FAILED)
-		why = errno == ENODEV ? "needs TCP (not Multipath TCP) on Linux 4.18 or later"
-				      : strerror(errno);
-	if (sock != r->sock)
-		close(sock);
-	return why;
+	z->map = mmap(NULL, z->map_size, PROT_READ, MAP_SHARED, r->sock, 0);
+	return z->map == MAP_FAILED ? strerror(errno) : NULL;
 }
 
 /* Copies what cannot be mapped, as recv(2) does. */
@@ -286,7 +279,7 @@ static void buffer_give(struct uring_receiver *u, unsigned number, size_t size)
 static int buffers_open(struct uring_receiver *u, size_t size)
 {
 	const size_t page = (size_t)getpagesize();
-	struct buffers_request q = {.n = BUFFERS};
+	struct buffers_request q;
 	unsigned i;
 
 	u->map_size = page + BUFFERS * size;
@@ -295,7 +288,9 @@ static int buffers_open(struct uring_receiver *u, size_t size)
 	if (u->buffers == MAP_FAILED)
 		return -1;
 	u->data = (char *)u->buffers + page;
+	memset(&q, 0, sizeof(struct buffers_request));
 	q.address = (uintptr_t)u->buffers;
+	q.n = BUFFERS;
 	if (uring_register(&u->ring, REGISTER_BUFFERS, &q, 1) != 0)
 		return -1;
 	for (i = 0; i < BUFFERS; i++)
@@ -420,11 +415,12 @@ void receiver_try_or_die(const struct receive_method *method)
 	struct receiver r;
 	const char *why;
 
-	receiver_init(&r, -1, method, true);
+	receiver_init(&r, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), method, true);
 	why = receiver_open(&r, 1);
 	if (why != NULL)
 		die("-m %s: %s", method->name, why);
 	receiver_close(&r);
+	close(r.sock);
 }
 
 /* Receives what is left of a header, and nothing behind it. */

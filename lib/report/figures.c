@@ -54,12 +54,12 @@ static double cost_uncertainty(const struct figures *f)
 
 static double part_of(double part, double all)
 {
-	return all > 0 ? fmin(fmax(part, 0) / all, 1) : NAN;
+	return all > 0 && !isnan(part) ? fmin(fmax(part, 0) / all, 1) : NAN;
 }
 
 double figures_mapped(const struct figures *f)
 {
-	return isnan(f->mapped) ? NAN : part_of(f->mapped, (double)f->bytes);
+	return part_of(f->mapped, (double)f->bytes);
 }
 
 /* TCP was busy, and waited neither for a limit nor for pacing: the path or this host took that time. */
@@ -279,7 +279,7 @@ const void *figure_member(const struct figure *row, const struct figures *f)
 
 double figure_value(const struct figure *row, const struct figures *f)
 {
-	double value;
+	const double *number = figure_member(row, f), *all;
 
 	if (row->derive != NULL)
 		return row->derive(f);
@@ -287,11 +287,8 @@ double figure_value(const struct figure *row, const struct figures *f)
 		return (double)*(const uint64_t *)figure_member(row, f);
 	if (!is_double(row))
 		return NAN;
-	value = *(const double *)figure_member(row, f);
-	return row->all == 0 || isnan(value)
-		       ? value
-		       : part_of(value,
-				 *(const double *)(const void *)((const char *)f + row->all));
+	all = (const void *)((const char *)f + row->all);
+	return row->all == 0 ? *number : part_of(*number, *all);
 }
 
 double figure_factor(const struct figure *row)

@@ -2,10 +2,8 @@
 
 #include "lib/report/units.h"
 
-#define PERIOD_LEAST_NS 20000000u
-#define PERIOD_MOST_NS  100000000u
-
-void stalls_count(struct stalls *s, uint64_t at_ns, uint64_t ns)
+/* Counts a wait. */
+static void stalls_count(struct stalls *s, uint64_t at_ns, uint64_t ns)
 {
 	if (ns > s->longest_ns)
 		s->longest_ns = ns;
@@ -39,9 +37,7 @@ void stalls_end(struct stall_watch *w, uint64_t now)
 
 uint64_t stalls_period(int n)
 {
-	const uint64_t ns = (uint64_t)n * PERIOD_LEAST_NS / 16;
-
-	return ns < PERIOD_LEAST_NS ? PERIOD_LEAST_NS : ns > PERIOD_MOST_NS ? PERIOD_MOST_NS : ns;
+	return (uint64_t)(20e6 * fmin(fmax(n / 16.0, 1), 5));
 }
 
 void pauses_look(struct pauses *p, uint64_t due, uint64_t now, uint64_t least_ns)

@@ -14,7 +14,7 @@
 #define STALL_LEAST_NS 200000000u /* a shorter wait is no stall */
 #define STALLS_FIRST   10         /* stalls whose times are kept */
 
-/* The time between two looks at n streams: 20 ms, and up to 0.1 s for many streams. */
+/* The time between two looks at n streams, in ns: 20 ms for 16 streams or fewer, up to 0.1 s for more. */
 uint64_t stalls_period(int n);
 
 struct stall {
@@ -55,9 +55,6 @@ void stalls_look(struct stall_watch *w, uint64_t now, uint64_t count, bool waits
 
 /* The last look. */
 void stalls_end(struct stall_watch *w, uint64_t now);
-
-/* Counts a wait. */
-void stalls_count(struct stalls *s, uint64_t at_ns, uint64_t ns);
 
 /* Adds the stalls of another stream, in the order of time. */
 void stalls_add(struct stalls *sum, const struct stalls *s);

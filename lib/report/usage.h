@@ -40,7 +40,6 @@ enum option_kind {
 	OPTION_TEXT,            /* any text */
 	OPTION_FILE,            /* the name of a file, which is not `-` */
 	OPTION_PORT,            /* a number of a port, as text */
-	OPTION_DEVICE,          /* the name of an interface */
 	OPTION_CPUS,            /* a struct cpus */
 	OPTION_HELP,
 	OPTION_VERSION

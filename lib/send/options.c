@@ -153,7 +153,7 @@ static const struct option_row rows[] = {
 	{"6", NULL, NULL, "use IPv6 only", OPTION_CONSTANT, AT(family), .min = AF_INET6},
 	{"", "bind", "ADDRESS", "connect from this address of the host", OPTION_TEXT,
 	 .take = take_host},
-	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)", OPTION_DEVICE,
+	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)", OPTION_TEXT,
 	 AT(sock.device)},
 	{"", "mptcp", NULL, "use Multipath TCP, which zcs --mptcp accepts", OPTION_FLAG,
 	 AT(sock.mptcp)},

@@ -25,19 +25,19 @@ static void test_looks(void)
 	stalls_look(&w, 500 * MS, 11, true);
 	ok(w.stalls.n == 1 && w.stalls.first[0].at_ns == 200 * MS &&
 		   w.stalls.first[0].ns == 300 * MS,
-	   "one that stays for 0.3 s is a stall, from the last change to the next");
+	   "a count that stays for 0.3 s is a stall, from the last change to the next");
 	look_on(&w, 520 * MS, 640 * MS, 11);
 	stalls_look(&w, 640 * MS, 12, true);
-	ok(w.stalls.n == 1 && w.stalls.longest_ns == 300 * MS, "one of 0.14 s is none");
+	ok(w.stalls.n == 1 && w.stalls.longest_ns == 300 * MS, "a wait of 0.14 s is no stall");
 	stalls_look(&w, 660 * MS, 12, false);
 	stalls_look(&w, 2000 * MS, 12, false);
 	stalls_look(&w, 2020 * MS, 12, true);
 	stalls_look(&w, 2040 * MS, 13, true);
-	ok(w.stalls.n == 1, "nor is the time in which nothing was to change");
+	ok(w.stalls.n == 1, "the time in which nothing was to change is no stall");
 	look_on(&w, 2060 * MS, 2500 * MS, 13);
 	stalls_end(&w, 2500 * MS);
 	ok(w.stalls.n == 2 && w.stalls.longest_ns == 460 * MS,
-	   "one that is open at the end counts");
+	   "a stall that is open at the end counts");
 	w = (struct stall_watch){.since_ns = 0};
 	look_on(&w, 20 * MS, 600 * MS, 1);
 	stalls_look(&w, 600 * MS, 2, true);
@@ -46,21 +46,22 @@ static void test_looks(void)
 	   "an end before the last look is no stall of 2^64 ns");
 }
 
+/* Eight stalls of one stream between nine of another. */
 static void test_sums(void)
 {
-	struct stalls a = {.n = 0}, b = {.n = 0};
+	struct stalls a = {.n = 8, .longest_ns = 307}, b = {.n = 9, .longest_ns = 900};
 	uint64_t i;
 
 	for (i = 0; i < 8; i++) {
-		stalls_count(&a, 2 * i, (300 + i) * MS);
-		stalls_count(&b, 2 * i + 1, 250 * MS);
+		a.first[i].at_ns = 2 * i;
+		b.first[i].at_ns = 2 * i + 1;
 	}
-	stalls_count(&b, 99, 900 * MS);
+	b.first[8].at_ns = 99;
 	stalls_add(&a, &b);
-	ok(a.n == 17 && a.longest_ns == 900 * MS, "a sum has all stalls and the longest");
 	for (i = 0; i < STALLS_FIRST && a.first[i].at_ns == i; i++)
 		;
-	ok(i == STALLS_FIRST, "and the first of both, by time");
+	ok(a.n == 17 && a.longest_ns == 900 && i == STALLS_FIRST,
+	   "a sum has all stalls, the longest, and the first of both by time");
 }
 
 static void test_pauses(void)
@@ -71,9 +72,9 @@ static void test_pauses(void)
 	pauses_look(&p, 100 * MS, 145 * MS, 20 * MS);
 	pauses_look(&p, 200 * MS, 230 * MS, 20 * MS);
 	ok(p.n == 2 && p.longest_ns == 45 * MS, "looks that are 20 ms late or more are pauses");
-	ok(stalls_period(1) == 20 * MS && stalls_period(16) == 20 * MS &&
-		   stalls_period(32) == 40 * MS && stalls_period(1024) == 100 * MS,
-	   "up to 16 streams are looked at each 20 ms, many each 0.1 s");
+	ok(stalls_period(16) == 20 * MS && stalls_period(32) == 40 * MS &&
+		   stalls_period(1000) == 100 * MS,
+	   "up to 16 streams are looked at each 20 ms, and more of them at most each 0.1 s");
 }
 
 TESTS(test_looks, test_sums, test_pauses)
