@@ -1,9 +1,8 @@
 #!/bin/sh
-# The build, in a copy of the tree: no warning, nothing among the sources, install and back.
-# `make check` looks at what it has built; `make check-long` builds by gcc and clang, for 32 bits and
-# with sanitizers.
+# The build, in a copy of the tree: nothing among the sources, install and back, what the programs need.  `make check`
+# looks at what it has built; `make check-long` builds by gcc and clang, for 32 bits, and from the tarball of make dist.
 #
-# seconds: 7
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 if sanitized; then
@@ -17,27 +16,16 @@ cd src || exit 1
 [ -n "$LONG" ] || cp -a "$TOP"/build/*.[oda] "$TOP/build/lib" "$TOP/build/completion" build
 [ -n "$LONG" ] || for t in $tools; do cp -a "$BIN/$t" .; done
 
-# all_are_built CC [ARG...]: make builds all programs, without a warning; its output is in ../log
+# all_are_built CC: make builds all programs, without a warning; its output is in ../log
 all_are_built()
 {
-	cc=$1
-	shift
 	make clean
-	make CC="$cc" "$@" >../log 2>&1 || { cat ../log; return 1; }
+	make CC="$1" >../log 2>&1 || { cat ../log; return 1; }
 	not grep -i warning ../log
 	for t in $tools; do ./$t --version | grep -Eqx "$t [0-9.]+"; done
 }
 
 built=$(scale "$BIN" "$PWD") # the programs, with the flags that are the default
-# `make check` has just compiled all but these, and `make lint` fails of a warning in any.
-it 'what make does not build compiles without a warning, too'; ( begin
-	[ -n "$LINT_FLAGS" ] || skip_check 'no LINT_FLAGS, which make check sets'
-	where=$(scale 'tests/bench tests/helpers/preload' .)
-	find $where -name '*.c' >sources
-	[ -s sources ]
-	# Not -fsyntax-only, which finds no unused function.
-	eval "xargs -P $(nproc) -n 20 $CC $LINT_FLAGS -S -Werror <sources"
-); ok
 for cc in $(scale '' 'gcc clang'); do
 	it "$cc: builds without a warning"; ( begin; need "$cc"
 		all_are_built "$cc"
@@ -45,35 +33,32 @@ for cc in $(scale '' 'gcc clang'); do
 done
 it 'make install, -strip into a path with a space: programs, pages with the version, completion; uninstall leaves no file'; ( begin; need strip
 	make CC="$CC" install PREFIX=/usr DESTDIR="$PWD/root"
-	find root -type f | sort
+	share=root/usr/share version=$(sed -n 's/^VERSION *= *//p' Makefile)
 	for t in $tools zc-hosts zc-plot; do
 		[ -x root/usr/bin/$t ]
+		case $t in zc-*) command -v python3 >/dev/null || continue ;; esac
+		[ "$(root/usr/bin/$t --version)" = "$t $version" ]
 		for file in man/man1/$t.1 bash-completion/completions/$t zsh/site-functions/_$t; do
-			[ -s root/usr/share/$file ]
+			[ -s $share/$file ]
 		done
 	done
-	version=$(sed -n 's/^VERSION *= *//p' Makefile)
-	[ "$(./zcc --version)" = "zcc $version" ]
 	for page in man/*.[157]; do
-		grep -qx "\.Os zc $version" "root/usr/share/man/man${page##*.}/${page#man/}"
+		grep -qx "\.Os zc $version" "$share/man/man${page##*.}/${page#man/}"
 	done
 	for schema in man/*.json; do
-		cmp "$schema" "root/usr/share/zc/${schema#man/}"
+		cmp "$schema" "$share/zc/${schema#man/}"
 	done
 	for unit in zcs zcs-load; do
-		grep -q '^ExecStart=/usr/bin/zcs ' root/usr/share/zc/$unit.service
+		grep -q '^ExecStart=/usr/bin/zcs ' $share/zc/$unit.service
 	done
-	cmp README root/usr/share/doc/zc/README
-	cmp LICENSE root/usr/share/doc/zc/LICENSE
-	! command -v python3 >/dev/null || [ "$(root/usr/bin/zc-hosts --version)" = "zc-hosts $version" ]
-	! command -v python3 >/dev/null || [ "$(root/usr/bin/zc-plot --version)" = "zc-plot $version" ]
+	for file in README LICENSE; do cmp $file $share/doc/zc/$file; done
 	make CC="$CC" install-strip PREFIX=/usr DESTDIR="$PWD/a space"
+	for t in $tools; do nm "a space/usr/bin/$t" 2>&1 | grep 'no symbols'; done
 	for dir in root 'a space'; do
-		[ "$dir" = root ] || for t in $tools; do nm "$dir/usr/bin/$t" 2>&1 | grep 'no symbols'; done
 		make uninstall PREFIX=/usr DESTDIR="$PWD/$dir"
 		find "$dir" -type f -o -type l | not grep .
 	done
-	not ls -d root/usr/share/zc root/usr/share/doc/zc
+	not ls -d $share/zc $share/doc/zc
 ); ok
 it 'CFLAGS, CPPFLAGS and LDFLAGS of the command line or the environment replace those of the Makefile'; ( begin
 	make -nB all CC="$CC" CPPFLAGS=-DOF_CPP CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed >commands
@@ -109,10 +94,6 @@ it 'they call no function that is newer than glibc 2.27'; ( begin; need readelf
 	grep -q " flock" functions
 	awk '$1 > 27 && $2 !~ /^(__libc_start_main|__isoc23_.*|pthread_.*|[fl]?stat64|fcntl64|exp|log|pow|hypot|fmod)$/' functions | not grep .
 ); ok
-long 'the programs build without the hardening' && ( begin
-	all_are_built "$CC" CFLAGS=-O0 HARDEN= HARDEN_LD=
-	not grep -e -fstack-protector -e relro ../log
-); ok
 # The kernel's headers are the same for 32 bits, but gcc looks for them elsewhere unless all that it needs for
 # 32 bits is installed.
 m32="gcc -m32 -idirafter /usr/include/$(gcc -print-multiarch 2>/dev/null)"
@@ -133,5 +114,24 @@ it 'make clean leaves the sources'; ( begin
 	make clean
 	not ls -d build $tools 2>/dev/null
 	[ -s zcc.c ]
+); ok
+
+# dist DIRECTORY: its tarball is here then, made without what `make check` sets for this test
+dist() { env -u MAKEFLAGS -u MAKELEVEL -u LONG -u SANITIZE -u BIN -u HELPERS make -s -C "$1" dist DISTDIR="$PWD"; }
+long 'make dist: the same bytes from any copy of the sources, without what was built; where there is no git it builds and passes' && ( begin
+	name=zc-$(sed -n 's/^VERSION *= *//p' Makefile)
+	dist "$TOP"
+	mv "$name.tar.gz" first.tar.gz
+	tar -xzf first.tar.gz
+	for file in Makefile LICENSE zcc.c lib/hosts/zc-hosts lib/net/wire.c man/zc.7 tests/run; do [ -s "$name/$file" ]; done
+	tar -tvzf first.tar.gz | not grep -v "^-rw[x-]r-[x-]r-[x-] 0/0 .* $name/"
+	(umask 077 && cp -r "$name" copy) # another user's mask, times, and files of a build
+	mkdir copy/build copy/.pc
+	touch copy/build/x.o copy/.pc/x copy/zcc copy/counts_per_sec
+	dist copy
+	cmp first.tar.gz "$name.tar.gz"
+	env -u LONG -u BIN -u HELPERS make -C "$name" CC="$CC" check T='unit help wire' >log 2>&1 || { cat log; false; }
+	not grep -i warning log
+	tail -n 1 log | grep ' passed, 0 failed, '
 ); ok
 finish

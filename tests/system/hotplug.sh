@@ -1,6 +1,6 @@
 #!/bin/sh
-# CPUs that go offline and come back, or come online and are not soaked, and a clock source that changes:
-# on a virtual machine, by tests/vm, which needs QEMU and a kernel that `tests/vm fetch` got.
+# CPUs that go offline and come back, or come online and are not soaked: on a virtual machine, by tests/vm, which
+# needs QEMU and a kernel that `tests/vm fetch` got.
 #
 # only: check-long
 # limit: 900
@@ -51,21 +51,15 @@ unsafe() { period "(.unsafe // []) | index(\"$1\") != null"; }
 safe() { period "(.unsafe // []) | index(\"$1\") == null"; }
 # one_warning 'regex': soak.err has one such line
 one_warning() { prints 1 grep -c "^cyclesoak: $1" soak.err; }
-# use_clock NAME: the clock source of the guest
-use_clock() { echo "$1" >$clock/current_clocksource; }
 
 cpu1=/sys/devices/system/cpu/cpu1/online
-clock=/sys/devices/system/clocksource/clocksource0
 soak || exit
-it 'a CPU goes offline: there is no load, with one line'; ( begin
+it 'a CPU goes offline: there is no load, with one line, until it is back and its soaker is bound to it again'; ( begin
 	safe cpu_offline
 	echo 0 >$cpu1
 	unsafe cpu_offline
 	unsafe cpu_offline
 	jq -e 'has("load_percent") | not' period
-	one_warning 'a CPU went offline or came back'
-); ok
-it 'a CPU comes back online: its soaker is bound to it again, and the load is that of both'; ( begin
 	echo 1 >$cpu1
 	safe cpu_offline
 	jq -e '.cpus == 2 and .load_percent > -10' period
@@ -79,26 +73,7 @@ it 'a CPU that goes offline and comes back within a period makes it unsafe'; ( b
 	period "$moved"
 	period "($moved | not) and .cpus == 2"
 ); ok
-was=$(cat $clock/current_clocksource)
-if grep -q hpet $clock/available_clocksource && [ "$was" != hpet ]; then
-	it 'the clock source changes: unsafe as long as it is another; a slow one: unsafe; each with one line'; ( begin
-		use_clock hpet
-		unsafe clock_changed
-		one_warning 'the clock source changed: '
-		use_clock "$was"
-		safe clock_changed
-		kill -TERM "$SOAK"
-		ended "$SOAK"
-		use_clock hpet
-		exits 0 "$BIN/cyclesoak" -p 0.5 -n 1 --json
-		use_clock "$was"
-		head -n 1 out | jq -e '.unsafe | index("clock_slow") != null'
-		grep -q '^cyclesoak: the clock or a system call is slow' err
-	); ok
-else
-	skip 'the clock source changes, or is slow' 'no other one than hpet, or no hpet'
-fi
-gone "$SOAK" || kill -TERM "$SOAK"
+kill -TERM "$SOAK"
 ended "$SOAK"
 echo 0 >$cpu1
 soak || exit
