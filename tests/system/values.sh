@@ -13,7 +13,6 @@ if ! command -v jq >/dev/null 2>&1; then
 fi
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 head -c 65536 /dev/zero >file
-head -c 1000000 /dev/zero >million
 
 #
 # A figure is compared with two readings of the same counter that enclose the measured time, and two that the measured
@@ -107,11 +106,11 @@ is_still()
 	last=$(sed 's/.*\( rtt:.*\)/\1/; s/ \(segs_[inout]*\|last[a-z]*\|busy\|rwnd_limited\):[^ ]*//g' socket)
 	grep -q ' rwnd_limited:' socket && not grep -q ' unacked:' socket && [ "$before" = "$last" ]
 }
-beside 'the TCP figures are those of ss(8), and the times in which something limits go on'; ( begin; need ss
+beside 'the TCP figures and --pace are those of ss(8), and the times in which something limits go on'; ( begin; need ss
 	need_lab
 	hosts
 	start_peer -a -s
-	start_zcc --json -o 5k
+	start_zcc --json -o 5k --pace 1000000
 	last=
 	for equal in 1 2 3 4; do
 		wait_until is_still
@@ -121,6 +120,7 @@ beside 'the TCP figures are those of ss(8), and the times in which something lim
 	interrupt
 	passed_ms=$((($(date +%s%N) - read_ns) / 1000000 + 1))
 	cat socket zcc.out zcc.err
+	grep -Eq ' pacing_rate [^ ]*/8(Mbps|000000bps) ' socket
 	while read -r key wanted tolerance; do
 		jq -e --argjson is "$wanted" --argjson within "$tolerance" \
 		    ".end.streams[0].sender.$key - \$is | . <= \$within and . >= -\$within" zcc.out
@@ -137,24 +137,6 @@ beside 'the TCP figures are those of ss(8), and the times in which something lim
 		rwnd_limited $((1000 * $(has rwnd_limited) + 500 * passed_ms)) $((500 * passed_ms + 4000))
 		sndbuf_limited $((1000 * $(has sndbuf_limited))) 1000
 	END
-) & later
-
-# A bucket that is full at the start, and rounding, are allowed for.  A busy zcs begins late, and has what waits for it in
-# less time: one of five runs is to do.
-beside '--pace: no more bytes per second than that at either end, of a sender that is faster without'; ( begin
-	need_lab
-	hosts
-	start_zcs
-	for attempt in 1 2 3 4 5; do
-		exits 0 zcc -n 1 --pace 4000000 ../million
-		grep -q ', paced to 3,906 KiB/s$' out
-		! plain out | awk '/^    bytes / { sent = $2; got = $3 }
-			/^    seconds / { exit !(sent / $2 < 5e6 && got / $3 < 5e6) }' || break
-	done
-	[ $attempt -lt 5 ]
-	exits 0 zcc -n 20 ../million
-	plain out | awk '/^    bytes / { bytes = $2 } /^    seconds / { exit !(bytes / $2 > 8e6) }'
-	stop_zcs
 ) & later
 
 # The server notes when it accepted each client, when it sent the first byte and when it had sent all.  A request took at
