@@ -28,7 +28,6 @@ it '-C: rounds, the result, and a file with the mode that umask leaves, and no o
 	cd calibrated
 	( umask 027; soaking "$cyclesoak" -C --force )
 	[ "$(grep -Ecx "calibrating: [0-9]+ loops/sec" out)" -ge 3 ]
-	grep -Eqx "calibrated OK\.  [0-9]+ loops/sec" out
 	[ "$(head -n 1 counts_per_sec)" = "$(sed -n "s/calibrated OK\.  \([0-9]*\) .*/\1/p" out)" ]
 	# The machine as a whole, of four seconds at least.
 	awk '$1 == "all" && $2 >= 16 && NF == 4 { n++ } END { exit n != 1 }' counts_per_sec
@@ -95,20 +94,13 @@ own()
 	! grep -q "$no_baseline\|: other programs took " err || skip_check 'other programs take too much of the CPUs'
 }
 own_zcc() { own "$zcc" -c -s 0 -p "$PORT" --congestion reno "$@"; }
-undisturbed 'zcc -c without a calibration: a load, and a line about own baselines'; while again; do ( begin
-	own_zcc -t 0.1
-	not [ -e counts_per_sec ]
-	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-' out
-	grep -Eqx '    own baselines, drift -?[0-9.]+ points of load' out
-); done
-undisturbed 'zcc -c --json, a ./counts_per_sec that does not fit: it is named, and own baselines are used'
+undisturbed 'zcc -c, a ./counts_per_sec that does not fit: it is named, own baselines are used, and there is a load'
 while again; do ( begin
 	cp other counts_per_sec
-	own_zcc -t 0.1 --json -B 0
+	own_zcc -t 0.1
 	rm counts_per_sec
-	jq -e '.end.host | .baseline == "bracket" and (.drift_percent | type) == "number" and
-		(.load_percent | type) == "number"' out
-	jq -e '.end.load_by_cpu | length > 0' out
+	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-' out
+	grep -Eqx '    own baselines, drift -?[0-9.]+ points of load' out
 	[ "$(grep -c "^zcc: ./counts_per_sec .*: run 'cyclesoak -C'.*; own baselines are used$" err)" -eq 1 ]
 ); done
 rm -f counts_per_sec
@@ -137,9 +129,9 @@ undisturbed 'cyclesoak COMMAND without a calibration: own baselines, and no file
 ); done
 stop_zcs
 start_zcs --reply
-undisturbed 'zcc -c --request without a calibration: own baselines for each size'; while again; do ( begin
-	own_zcc --request 10,20 -n 20
-	[ "$(grep -Ecx '  own baselines, drift -?[0-9.]+ points of load' out)" -eq 2 ]
+undisturbed 'zcc -c --request --json without a calibration: own baselines for each size'; while again; do ( begin
+	own_zcc --request 10,20 -n 20 --json
+	jq -e '.requests | length == 2 and all(.host | .baseline == "bracket" and (.drift_percent | type) == "number")' out
 ); done
 stop_zcs
 
@@ -153,10 +145,9 @@ while again; do ( begin
 	}
 	for m in $(echo $methods | tr , ' '); do
 		grep -Eq "^$m +[0-9]+[km] +[1-9][0-9,]* \+-[0-9,]+ +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$" out
-		[ $m = sendfile ] || grep -Eq "^$m [0-9]+[km] costs [0-9.]+\?? \([0-9.]+ to [0-9.]+\) times as much as sendfile 1m(: no difference is shown)?$" out
+		[ $m = sendfile ] || grep -Eq "^$m [0-9]+[km] costs [0-9.]+\?? \([0-9.]+ to [0-9.]+\) times as much as sendfile 1m" out
 	done
 	grep -Eq "^    zcc -c -s 0 -t [0-9.]+ -r 3 -m $methods( --congestion [a-z]+)?$" out
-	[ "$(grep -c '; own baselines$' out)" -eq 1 ]
 	nothing_left
 ); done
 

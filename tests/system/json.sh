@@ -21,12 +21,7 @@ holds()
 	for expression; do
 		all="$all and (.[0] | $expression)"
 	done
-	jq -es "length == 1 and $all" "$object" >/dev/null && return
-	for expression; do
-		jq -es ".[0] | $expression" "$object" >/dev/null || echo "does not hold: $expression"
-	done
-	jq -c . "$object"
-	return 1
+	jq -es "length == 1 and $all" "$object" >/dev/null || { jq -c . "$object"; return 1; }
 }
 # after N: the next line of zcs.out, behind that many, in `last`
 after()
@@ -40,15 +35,12 @@ beside 'zcc --json and zcs --json, three streams: an entry for each, in each int
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -P 3 --warmup 0.2 -t 0.4 -I 0.05 --pace 50m --congestion reno ../file ../tiny
 	no_warning err
 	mv out zcc.json
-	holds zcc.json "(.start.connected | length) == 3" \
-	    "[.start.connected[].socket] == [1, 2, 3] and [.end.streams[].sender.socket] == [1, 2, 3]" \
+	holds zcc.json "[.start.connected[].socket] == [1, 2, 3] and [.end.streams[].sender.socket] == [1, 2, 3]" \
 	    ".start.connected | (map(.local_port) | unique | length) == 3 and all(.remote_port == $PORT)" \
-	    '.start.connected | all(.remote_host == "127.0.0.1")' \
-	    ".start.connecting_to == {host: \"0\", port: $PORT}" \
+	    ".start | .connecting_to == {host: \"0\", port: $PORT} and all(.connected[]; .remote_host == \"127.0.0.1\")" \
 	    '.start.test_start | .num_streams == 3 and .method == "sendfile" and .omit == 0.2' \
 	    ".start.test_start | .duration == 0.4 and .files == 2 and .file_bytes == 300001" \
-	    '.start.version | startswith("zc ")' \
-	    ".start | .timestamp.timesecs > 1600000000 and .tcp_mss_default > 0"
+	    '.start | .timestamp.timesecs > 1600000000 and .tcp_mss_default > 0 and (.version | startswith("zc "))'
 	for key in bytes warmup_bytes calls files retransmits; do
 		holds zcc.json ".end | .sum_sent.$key == ([.streams[].sender.$key] | add)"
 	done
@@ -56,7 +48,6 @@ beside 'zcc --json and zcs --json, three streams: an entry for each, in each int
 	holds zcc.json ".end | .sum_sent.sender and (.sum_received.sender | not)" \
 	    ".end | .sum_received.bytes == ([.streams[].receiver.bytes] | add)" \
 	    "[.end.sum_sent, .end.sum_received] | all(.bytes > 0 and .warmup_bytes > 0)" \
-	    ".end | .sum_sent.bytes + .sum_sent.warmup_bytes == .sum_received.bytes + .sum_received.warmup_bytes" \
 	    ".end.streams | all(.sender.bytes + .sender.warmup_bytes == .receiver.bytes + .receiver.warmup_bytes)" \
 	    '.end | .bytes_agree == true and .both_ends_on_host == true and .sender_tcp_congestion == "reno"' \
 	    '.end.streams | all(.sender.method == "sendfile" and .receiver.method == "read")' \
@@ -65,9 +56,8 @@ beside 'zcc --json and zcs --json, three streams: an entry for each, in each int
 	    "$near [.end.sum_sent, .end.sum_received, .end.streams[][], .intervals[].sum] |
 		all(near(.bits_per_second; .bytes * 8 / .seconds) and near(.end; .start + .seconds))" \
 	    ".intervals | length >= 2 and all((.streams | length) == 3)" \
-	    ".intervals | all(.sum.bytes == ([.streams[].bytes] | add))" \
-	    ".intervals | all(.sum.retransmits == ([.streams[].retransmits] | add))" \
-	    '.intervals | all(.sum.omitted as $o | all(.streams[]; .omitted == $o))' \
+	    ".intervals | all(.[]; .sum.bytes == ([.streams[].bytes] | add) and
+		.sum.retransmits == ([.streams[].retransmits] | add) and (.sum.omitted as \$o | all(.streams[]; .omitted == \$o)))" \
 	    '[.intervals[].sum] | all(range(1; length) as $i | .[$i].start - .[$i - 1].end; . > -0.001 and . < 0.001)' \
 	    ".intervals[0].sum.start * 1e3 | floor == 0" \
 	    "([.intervals[].sum.bytes] | add) <= .end.sum_sent.bytes + .end.sum_sent.warmup_bytes"
@@ -75,10 +65,8 @@ beside 'zcc --json and zcs --json, three streams: an entry for each, in each int
 	one_line zcs.err
 	ports=$(jq -c "[.start.connected[].local_port] | sort" zcc.json)
 	holds zcs.out "(.end.streams | length) == 3 and .end.clients == 3" \
-	    ".end.sum_received.bytes == ([.end.streams[].receiver.bytes] | add)" \
 	    ".end.streams | all(.local_port == $PORT and .receiver.method == \"read\" and .receiver.sender == false)" \
 	    '.start.accepted_connection.host == "127.0.0.1" and .start.test_start.method == "read"' \
-	    ".start.accepted_connection.port as \$p | $ports | index(\$p) != null" \
 	    "([.end.streams[].receiver.bytes] | sort) == $(jq -c "[.end.streams[].receiver.bytes] | sort" zcc.json)" \
 	    "([.end.streams[].remote_port] | sort) == $ports" \
 	    'has("error") | not' \
@@ -95,8 +83,7 @@ beside 'zcs --json: an object for each group, one without bytes for a client tha
 	exits 0 "$zcc" -s 0 -p "$PORT" ../file
 	after 0
 	holds last ".end | .clients == 1 and (.streams | length) == 1 and .sum_received.files == 1" \
-	    ".end | .sum_received.seconds == .streams[0].receiver.seconds" \
-	    ".end | .sum_received.calls == .streams[0].receiver.calls"
+	    '.end | .sum_received.seconds == .streams[0].receiver.seconds and .sum_received.calls == .streams[0].receiver.calls'
 	"$HELPERS/net" send -c "$PORT" </dev/null
 	after 1
 	holds last '(has("error") | not) and .end.sum_received.bytes == 0'
@@ -117,9 +104,8 @@ beside 'zcc --json: what is peculiar to zerocopy, and to IPv6; --warmup is round
 	start_zcs
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -m zerocopy -b 10000 -k --nodelay -n 2 ../file
 	holds out '.start.test_start | .method == "zerocopy" and .blksize == 10000 and .cork and .nodelay' \
-	    ".end.streams[0] | .zerocopy_sends == 60 and .zerocopy_incomplete == 0" \
-	    ".end.streams[0] | .zerocopy_copied >= 0 and .zerocopy_copied <= 60" \
-	    ".end.streams[0].sender | .bytes == 600000 and .files == 2 and .calls == 60"
+	    '.end.streams[0] | .zerocopy_sends == 60 and .zerocopy_incomplete == 0 and .zerocopy_copied <= 60' \
+	    '.end.streams[0].sender | .bytes == 600000 and .files == 2 and .calls == 60'
 	# The wire can say no less than 0.1 s.
 	for pair in 0.01:0.1 0.11:0.2; do
 		exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup ${pair%:*} -t 0.1 --congestion reno --pace 20m ../file
