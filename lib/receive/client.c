@@ -3,10 +3,10 @@
 #include <limits.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/utsname.h>
 
-#define LINGER        10   /* seconds for a client to close, at most */
-#define REJECTED_MOST 64   /* clients rejected in a row, before those that have ended are removed */
-#define LEAST_NS      1000 /* of a transfer: a receipt has microseconds, and must not have 0 */
+#define LINGER        10 /* seconds for a client to close, at most */
+#define REJECTED_MOST 64 /* clients rejected in a row, before those that have ended are removed */
 
 /*
  * Reads the client's counts and the host's into *mark.  The host's counters take long to read, unless they were
@@ -118,10 +118,9 @@ static void client_figures(struct client *c)
 	struct mark *begin = &c->begin, *end = &c->end;
 	struct context *x = c->context;
 	struct figures *f = &c->figures;
+	struct utsname system;
 
 	client_mark(c, end);
-	if (end->ns < begin->ns + LEAST_NS)
-		end->ns = begin->ns + LEAST_NS;
 	if (c->warming)
 		*begin = *end;
 	figures_between(x, begin, end, f);
@@ -134,7 +133,9 @@ static void client_figures(struct client *c)
 	f->warmup = begin->bytes;
 	f->clients = x->group.total;
 	f->cpu = c->cpu;
-	figures_program(f);
+	uname(&system);
+	strcpy(f->version, VERSION);
+	strcpy(f->kernel, system.release);
 	if (isnan(f->host.load))
 		strcpy(f->no_load, meter_no_load(&x->meter, f->host.unsafe));
 	tcp_figures_read(c->place.sock, true, &f->tcp);

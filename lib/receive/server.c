@@ -76,9 +76,7 @@ void privileges_drop_or_die(const char *user)
 	if (pw == NULL && isdigit((unsigned char)user[0]) && *end == '\0' && id < UINT32_MAX)
 		pw = getpwuid((uid_t)id);
 	if (pw == NULL)
-		die("--user '%s': %s%s", user, errno != 0 ? strerror(errno) : "no such user",
-		    strchr(user, ':') != NULL ? ": give the user alone, zcs takes the user's groups"
-					      : "");
+		die("--user '%s': %s", user, errno != 0 ? strerror(errno) : "no such user");
 	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
 	if ((initgroups(pw->pw_name, pw->pw_gid) != 0 &&
 	     (errno != EPERM || geteuid() != pw->pw_uid)) ||

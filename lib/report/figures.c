@@ -1,7 +1,5 @@
 #include "lib/report/figures.h"
 
-#include <sys/utsname.h>
-
 #include "lib/load/cpus.h"
 
 /*
@@ -92,7 +90,6 @@ static const struct kind {
 } kinds[] = {
 	[FIGURE_COUNT] = {0, 1e18, true, 1, DIGITS}, /* of bytes, an exabyte */
 	[FIGURE_NUMBER] = {0, 1e15, true, 1, DECIMAL},
-	[FIGURE_CPU] = {0, CPUS_MAX - 1, true, 1, DECIMAL},
 	[FIGURE_CPUS] = {0, CPUS_MAX, false, 1, DECIMAL},
 	[FIGURE_SECONDS] = {0, 1e9, false, 1, DECIMAL}, /* 30 years */
 	[FIGURE_US] = {0, 1e15, false, 1, DECIMAL},
@@ -126,7 +123,6 @@ static const struct kind {
 #define IN_TRANSFER   (IN_SENDER | IN_RECEIVER)
 #define IN_THROUGHPUT (IN_TRANSFER | IN_INTERVAL | IN_REQUESTS)
 #define IN_LOADS      (IN_HOST | IN_CPU | IN_INTERVAL)
-#define IN_HOST_CPU   (IN_HOST | IN_CPU)
 #define IN_TCP        (IN_SENDER | IN_INTERVAL)
 
 const struct figure figure_table[] = {
@@ -146,7 +142,7 @@ const struct figure figure_table[] = {
 	{"mapped_bytes", "mapped", NUMBER(NUMBER, mapped), IN(RECEIVER), ADDED},
 	{"mapped_percent", NULL, DERIVED(SHARE, figures_mapped), IN(WHY),
 	 TEXT(TRANSFER, "mapped, not copied")},
-	{"cpu", "cpu", NUMBER(CPU, cpu), IN(TRANSFER), OF_ONE},
+	{"cpu", "cpu", NUMBER(NUMBER, cpu), IN(TRANSFER), OF_ONE},
 	{"longest_stall", "longest_stall", NUMBER(US, longest_stall), IN(TRANSFER),
 	 TEXT(TRANSFER, "longest stall, ms"), MOST},
 	{"stalls", "stalls", NUMBER(NUMBER, stalls), IN(TRANSFER),
@@ -156,7 +152,8 @@ const struct figure figure_table[] = {
 
 	/* The load of the host. */
 	{"load_percent", "load", NUMBER(LOAD, host.load), IN(LOADS), TEXT(LOAD, "load")},
-	{"load_uncertainty_percent", "uncertainty", NUMBER(SHARE, host.uncertainty), IN(HOST_CPU)},
+	{"load_uncertainty_percent", "uncertainty", NUMBER(SHARE, host.uncertainty),
+	 .objects = IN_HOST | IN_CPU},
 	{"load_shared_percent", NULL, NUMBER(SHARE, host.shared)},
 	{"tasks_percent", "tasks", NUMBER(SHARE, host.tasks), IN(HOST),
 	 TEXT(LOAD, "  of it, tasks")},
@@ -317,15 +314,6 @@ void figures_init(struct figures *f)
 	for (i = 0; i < figure_rows; i++)
 		if (is_double(&figure_table[i]))
 			memcpy((char *)f + figure_table[i].offset, &nan, sizeof(nan));
-}
-
-void figures_program(struct figures *f)
-{
-	struct utsname u;
-
-	uname(&u);
-	snprintf(f->version, sizeof(f->version), "%s", VERSION);
-	snprintf(f->kernel, sizeof(f->kernel), "%s", u.release);
 }
 
 /* Stores the sum of a figure of two streams or clients. */

@@ -66,7 +66,6 @@ struct figures {
 enum figure_kind {
 	FIGURE_COUNT,  /* a uint64_t; the kinds from here to FIGURE_SHARE are doubles */
 	FIGURE_NUMBER, /* a whole number */
-	FIGURE_CPU,    /* the number of a CPU */
 	FIGURE_CPUS,   /* a number of CPUs */
 	FIGURE_SECONDS,
 	FIGURE_US,        /* microseconds; text has ms */
@@ -143,9 +142,6 @@ bool figure_is_possible(enum figure_kind kind, double value);
 
 /* Sets the counts to 0, and makes all other figures unknown. */
 void figures_init(struct figures *f);
-
-/* Stores the version of this program and the release of this kernel. */
-void figures_program(struct figures *f);
 
 /* Adds the figures of a stream or client to a sum, by the rules of the rows.  The first are copied. */
 void figures_add(struct figures *sum, const struct figures *f);

@@ -122,7 +122,7 @@ static void test_parse(void)
 		"|bytes=5 seconds=1000000000.001\n";
 	const char *last = /* behind "bytes=5 seconds=1 " */
 		"tasks=1 tasks=1|x|X=1|load=1\t|later=\200|later=\177|load=-100.001|load=100.001"
-		"|uncertainty=100.001|uncertainty=-0.1|steal=100.001|cpus=8192.001|cpu=8192"
+		"|uncertainty=100.001|uncertainty=-0.1|steal=100.001|cpus=8192.001"
 		"|interrupts=1000000000000001|method=UP|method=aaaaaaaaaaaaaaaa|rcv_rtt=-1|unsafe=steal,"
 		"|unsafe=Steal|kernel=6.1\"x|kernel="
 		"|version=1234567890123456|kernel=a kernel=a|cpu=0.5|rcv_mss=0.5|out_of_order=0.5";
