@@ -7,21 +7,16 @@
 
 tools='zcc zcs cyclesoak run_rr zc-hosts zc-plot'
 files=$HELPERS/../completion
-
-if ! command -v bash >/dev/null 2>&1; then
-	skip 'completion in bash' 'no bash'
-	finish
-fi
+command -v bash >/dev/null 2>&1 || { skip 'completion in bash' 'no bash'; finish; }
 mkdir dir
 : >file
 
-# options_of TOOL: those of its --help, a line each, with `=` if they take an argument.  zc-hosts may lack its Python:
-# its text is in the source.
+# options_of TOOL: those of its --help, a line each, with `=` if they take an argument.  zc-hosts and zc-plot may lack
+# their Python: their text is in the source.
 options_of()
 {
 	case $1 in
-	zc-plot) sed -n '/^USAGE = """/,/^"""/p' "$TOP/lib/report/zc-plot" ;;
-	zc-hosts) sed -n '/^USAGE = """/,/^"""/p' "$TOP/lib/hosts/zc-hosts" ;;
+	zc-*) sed -n '/^USAGE = """/,/^"""/p' "$TOP"/lib/*/"$1" ;;
 	*) "$BIN/$1" --help ;;
 	esac | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' | sed 's/  .*//; s/, /\n/g' | sed 's/=.*/=/; s/^\(-[^-]\)=/\1/' | LC_ALL=C sort
 }
@@ -34,23 +29,7 @@ COMP_CWORD=$(($# - 1))
 "_$1" "$1" "${!#}" "${@: -2:1}"
 ((${#COMPREPLY[@]} == 0)) || printf '%s\n' "${COMPREPLY[@]}"
 END
-candidates()
-{
-	FILES=$files bash --norc candidates "$@" | LC_ALL=C sort
-}
-# completes: each line of stdin is a command line, of which the last word is `''` if nothing of it is there, and behind
-# `:` what is offered for it: only that, or with `+` that among others
-completes()
-{
-	while IFS=: read -r line wanted; do
-		eval "candidates $line" >offered
-		echo "$line: $(paste -s -d ' ' offered)"
-		case $wanted in
-		*+*) grep -qx -e "${wanted#*+}" offered ;;
-		*) echo "$wanted" | tr ' ' '\n' | sed '/^$/d' | LC_ALL=C sort | diff - offered ;;
-		esac
-	done
-}
+candidates() { FILES=$files bash --norc candidates "$@" | LC_ALL=C sort; }
 
 it 'bash: each file registers its program, and offers every option of --help and no other'; ( begin
 	for tool in $tools; do
@@ -61,8 +40,19 @@ it 'bash: each file registers its program, and offers every option of --help and
 		candidates $tool -- | diff long -
 	done
 ); ok
-it 'bash: the methods of --help are offered, in each way to write an option, behind a comma those not in the list'; ( begin
-	completes <<-END
+# A line is a command line, of which the last word is `''` if nothing of it is there, and behind `:` what is offered for
+# it: only that, or with `+` that among others.  Behind a comma those not in the list are offered.
+it 'bash: methods, CPUs, files, commands, users, hosts, interfaces and congestion controls are offered where a program takes them'
+( begin
+	controls=$(cat /proc/sys/net/ipv4/tcp_available_congestion_control)
+	while IFS=: read -r line wanted; do
+		eval "candidates $line" >offered
+		echo "$line: $(paste -s -d ' ' offered)"
+		case $wanted in
+		*+*) grep -qx -e "${wanted#*+}" offered ;;
+		*) echo "$wanted" | tr ' ' '\n' | sed '/^$/d' | LC_ALL=C sort | diff - offered ;;
+		esac
+	done <<-END
 		zcc -m '':$(methods_of zcc | xargs)
 		zcc --method=sen:--method=send --method=sendfile
 		zcs --method '':$(methods_of zcs | xargs)
@@ -70,15 +60,7 @@ it 'bash: the methods of --help are offered, in each way to write an option, beh
 		zcc -m sendfile,s:sendfile,send sendfile,splice
 		zcc --method = send,mmap,s:send,mmap,sendfile send,mmap,splice
 		zcc -m mmap,:$(methods_of zcc | sed '/mmap/d; s/^/mmap,/' | xargs)
-	END
-); ok
-it 'bash: CPUs, files, commands, users, hosts, interfaces and congestion controls are offered where the program takes them'; ( begin
-	for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
-		[ "$(cat "$cpu/online" 2>/dev/null)" = 0 ] || echo "zcc -B '':+${cpu##*cpu}"
-	done | completes
-	controls=$(cat /proc/sys/net/ipv4/tcp_available_congestion_control)
-	! grep -qw localhost /etc/hosts || echo 'zcc -s localh:+localhost' | completes
-	completes <<-END
+		zcc -B '':+0
 		zcc -B '':+$(cat /sys/devices/system/cpu/online)
 		zcs --bind-cpu 7,0:+7,0
 		zcc -s 0 fil:file
@@ -87,6 +69,7 @@ it 'bash: CPUs, files, commands, users, hosts, interfaces and congestion control
 		cyclesoak -f fil:file
 		cyclesoak -n 3 true fil:file
 		run_rr -- true fil:file
+		$(grep -qw localhost /etc/hosts && echo 'zcc -s localh:+localhost' || echo 'zcs -m send:')
 		zcc -n 1:
 		run_rr -p 1 -- cho:+chown
 		cyclesoak -B cat -- --once:
@@ -95,11 +78,6 @@ it 'bash: CPUs, files, commands, users, hosts, interfaces and congestion control
 		zcc --congestion '':$controls
 		zcc --congestion = ${controls%"${controls#??}"}:+${controls%% *}
 	END
-); ok
-it 'zsh: the files are valid'; ( begin; need zsh
-	for tool in $tools; do
-		zsh -n "$files/_$tool"
-	done
 ); ok
 it 'zsh: every option of --help has its specification; the methods of zcc are a list, and zcs has one'; ( begin
 	for tool in $tools; do
@@ -112,5 +90,8 @@ it 'zsh: every option of --help has its specification; the methods of zcc are a 
 	done
 	grep -F ':METHOD: _values -s , METHOD sendfile send write ' "$files/_zcc"
 	grep -F ':METHOD:(read recv ' "$files/_zcs"
+); ok
+it 'zsh: the files are valid'; ( begin; need zsh
+	for tool in $tools; do zsh -n "$files/_$tool"; done
 ); ok
 finish

@@ -17,10 +17,8 @@ serve_to()
 	read_port zcs.err
 }
 # lasting TIME: a client of which there are intervals
-lasting()
-{
-	"$BIN/zcc" -s 0 -p "$PORT" -q -t "$1" --congestion reno --pace 20m >/dev/null
-}
+lasting() { "$BIN/zcc" -s 0 -p "$PORT" -q -t "$1" --congestion reno --pace 20m >/dev/null; }
+# ends_with STATUS: zcs
 ends_with()
 {
 	status=0
@@ -32,11 +30,8 @@ ends_with()
 while IFS=';' read -r what file error options; do
 	beside "$what${options:+ ($options)}: it is reported once, clients are served on, exit 1 at the end"; ( begin
 		serve_to "$file" sh -c 'ulimit -f 1 && exec "$@"' sh "$BIN/zcs" -p 0 -I 0.01 $options
-		for i in 1 2 3; do
-			case $options in
-			--reply) "$BIN/zcc" -s 0 -p "$PORT" --request 10k -n 3 ;;
-			*) lasting 0.3 ;;
-			esac
+		for i in 1 2; do
+			if [ "$options" = --reply ]; then "$BIN/zcc" -s 0 -p "$PORT" --request 10k -n 3; else lasting 0.3; fi
 		done
 		not gone $ZCS
 		kill -TERM $ZCS
@@ -58,10 +53,10 @@ serve_failing()
 	serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write -e inject="$injection" "$BIN/zcs" -p 0 "$@"
 }
 interval=' +interval, s +KiB/s +rate| +[0-9.]+-[0-9.]+ +[0-9,]+ +[0-9.]+ [MG]bit/s|[0-9]+ intervals, .*'
-for e in ENOSPC EIO EAGAIN; do
-	beside "stdout fails with $e: lines that can be written later are whole"; ( begin; need strace
+beside 'stdout fails with EIO, then EAGAIN: lines that can be written later are whole'; ( begin; need strace
+	for e in EIO EAGAIN; do
 		serve_failing "$e" 2..3 -I 0.05
-		lasting 0.5
+		lasting 0.4
 		wait_until grep -q "^127" zcs.part
 		kill -TERM "$(child_of $ZCS zcs)"
 		ended $ZCS
@@ -69,8 +64,8 @@ for e in ENOSPC EIO EAGAIN; do
 		counts -ge 4 lines_in zcs.part
 		not grep -Evx "|$interval| *127.* (reads?|s)" zcs.part
 		[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
-	) & later
-done
+	done
+) & later
 beside 'a full disk and -1, or stdout that fails with EPIPE: exit 1, and one line'; ( begin; need strace
 	serve_to /dev/full "$BIN/zcs" -p 0 -1
 	"$BIN/zcc" -s 0 -p "$PORT" -q -n 1 >/dev/null
@@ -93,5 +88,4 @@ beside 'stdout fails within an object of --json: another is begun, which is whol
 	tail -n +2 zcs.part | jq -es "length == 2 and all(.[]; .end.sum_received.bytes > 0)"
 ) & later
 together
-
 finish
