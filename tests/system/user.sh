@@ -38,31 +38,26 @@ it '--user: an unknown user, another user than oneself: one line that has what t
 	is_root
 	fails "^zcs: --user .nobody.: $only_root$" setpriv --reuid nobody timeout 20 "$zcs" -p 0 --user nobody
 ); ok
-it '--user: ids, groups and capabilities are that user'"'"'s, of all threads; zcs serves'; ( begin
-	is_root
-	start_zcs --user nobody
-	hold_clients held -n 3
-	wait_until counts -eq 4 threads_of $ZCS
-	rights $ZCS | diff want -
-	kill $HOLD
-	exits 0 "$zcc" -s 0 -p "$PORT" tiny
-	grep -q "all bytes sent were received" out
-	stop_zcs
+it '--user: ids, groups and capabilities of all threads are that user'"'"'s, also where setpriv gave others; zcs serves'; ( begin
+	is_root; need setpriv
+	for how in '' '--groups 0,4,27 --inh-caps +net_admin --ambient-caps +net_admin' '--securebits +no_setuid_fixup' \
+	    "--reuid nobody --regid $g --init-groups --inh-caps +net_admin --ambient-caps +net_admin"; do
+		ON="${how:+setpriv $how}"
+		start_zcs --user nobody
+		hold_clients held -n 3
+		wait_until counts -eq 4 threads_of $ZCS
+		rights $ZCS | diff want -
+		kill $HOLD
+		exits 0 "$zcc" -s 0 -p "$PORT" tiny
+		grep -q "all bytes sent were received" out
+		stop_zcs
+	done
+	ON=
 	start_zcs --reply --user "$u"
 	wait_until counts -gt 1 threads_of $ZCS
 	rights $ZCS | diff want -
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 10
 	stop_zcs
-); ok
-it '--user: what setpriv gave is gone: groups, capabilities, where the kernel would leave root its own, too'; ( begin
-	is_root; need setpriv
-	for how in '--groups 0,4,27 --inh-caps +net_admin --ambient-caps +net_admin' '--securebits +no_setuid_fixup' \
-	    "--reuid nobody --regid $g --init-groups --inh-caps +net_admin --ambient-caps +net_admin"; do
-		ON="setpriv $how"
-		start_zcs --user nobody
-		rights $ZCS | diff want -
-		stop_zcs
-	done
 ); ok
 it '--user: a port below 1024 is bound before'; ( begin
 	is_root

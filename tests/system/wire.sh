@@ -35,9 +35,7 @@ it 'zcc --raw: the bytes of the files and nothing else, and what is answered is 
 ); ok
 it 'zcc --raw, interrupted: it reports the bytes that the server acknowledged, not those that it sent'; ( begin; need ss
 	start_peer -s
-	"$zcc" -s 0 -p "$PORT" --raw -o 100000 -t 60 larger >out 2>err &
-	p=$!
-	remember $p
+	start_zcc held --raw -o 100000 -t 60 larger
 	# The server has what came in its socket.  Its window may take some more when all seems to be still.
 	came() { ss -Htn "sport = :$PORT" | awk '{ print $2 }'; }
 	met()
@@ -46,10 +44,8 @@ it 'zcc --raw, interrupted: it reports the bytes that the server acknowledged, n
 		[ "${waits:-0}" -gt 50000 ] && sleep 0.3 && [ "$(came)" = "$had" ]
 	}
 	wait_until met
-	kill -TERM $p
-	ended $p
-	cat out err
-	bytes=$(bytes_of out) has=$(came)
+	zcc_ends held 143 TERM
+	bytes=$(bytes_of held.out) has=$(came)
 	echo "$bytes bytes; the server had $had, and has $has; $waits waited"
 	[ "$bytes" -ge "$had" ] && [ "$bytes" -le "$has" ] && [ "$bytes" -lt $((had + waits)) ]
 	kill -USR1 "$PEER"
