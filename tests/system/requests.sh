@@ -123,24 +123,6 @@ beside 'zcc --request --json: a pause of zcc itself is counted; zcs --reply --js
 	grep -Eq '"pauses":\{"count":[1-9][0-9]*,"max":[0-9.]+\}' held.out
 	grep -Eq '"bytes":[0-9]*0,.*"replies":[1-9][0-9]*,.*"silent":0' zcs.out
 ) & later
-beside 'zcc --request: each connection has -i -o --mss --nodelay --pace before it connects, and runs on -B; without them none'
-( begin; need strace
-	start_zcs --reply
-	options='SO_RCVBUF, .100000\|SO_SNDBUF, .200000\|TCP_MAXSEG, .1000\|TCP_NODELAY, .1\|SO_MAX_PACING_RATE\|TCP_CONGESTION'
-	traced() { exits 0 strace -f -o trace -e trace=setsockopt,connect,sched_setaffinity "$zcc" -s 0 -p "$PORT" --request 10 "$@"; }
-	traced -n 3 -B 0 -i 100000 -o 200000 --mss 1000 --nodelay --pace 10m --congestion reno
-	sed -n "s/.*\($options\).*/\1/p; s/.*connect(.*htons($PORT).*/connect/p" trace >order
-	cat trace order
-	[ "$(wc -l <order)" -eq 21 ]
-	for n in 7 14 21; do
-		[ "$(sed -n "$((n - 6)),${n}p" order | sort -u | wc -l)" -eq 7 ]
-		[ "$(sed -n "${n}p" order)" = connect ]
-	done
-	grep -Eq 'sched_setaffinity\(0, [0-9]+, \[0( \.\.\.)?\]\)' trace
-	traced -n 2
-	grep -q "htons($PORT)" trace
-	not grep 'RCVBUF\|SNDBUF\|MAXSEG\|NODELAY\|PACING\|CONGESTION\|setaffinity' trace
-) & later
 beside 'zcc --request -4: by IPv4 alone, -6: by IPv6 alone; an error has the % of an address with a zone'; ( begin
 	exits 1 "$zcc" -s 'fe80::1%lo' -p 9 --request 10 -n 1
 	grep -q '^zcc: fe80::1%lo port 9: ' err

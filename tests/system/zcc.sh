@@ -11,44 +11,47 @@ printf 'x' >tiny
 beside 'zcc and zcs end on SIGTERM although nobody reads their reports'; ( begin
 	mkfifo unread unread.zcs
 	exec 7<>unread 8<>unread.zcs
-	: >zcs.err
-	"$BIN/zcs" -p 0 -I 0.01 --json >unread.zcs 2>zcs.err &
-	ZCS=$!
-	remember $ZCS
-	wait_until or_gone $ZCS grep -q listening zcs.err
-	read_port zcs.err
-	"$zcc" --json -I 0.01 -P 8 -t 60 -s 0 -p "$PORT" --congestion reno --pace 2m >unread 2>zcc.err &
-	held=$!
-	remember $held
+	echo 'out=$1; shift; exec "$@" >$out' >to
+	ON='sh to unread.zcs' start_zcs -I 0.01 --json
+	FROM='sh to unread' start_zcc held --json -I 0.01 -P 8 -t 60 --pace 2m
 	# What room is left in its last page is for some intervals.
 	is_full() { not dd if=/dev/zero of="$1" bs=4096 count=1 oflag=nonblock 2>/dev/null; }
 	wait_until is_full unread
 	kill -TERM $held
 	ended $held
-	grep -q '^zcc: stdout: ' zcc.err
-	"$zcc" -s 0 -p "$PORT" -t 60 -q --congestion reno --pace 20m >/dev/null 2>&1 &
-	remember $!
+	grep -q '^zcc: stdout: ' held.err
+	start_zcc other -t 60 -q --pace 20m
 	wait_until is_full unread.zcs
-	sleep 0.5
 	kill -TERM $ZCS
 	ended $ZCS
 	grep -q '^zcs: stdout: ' zcs.err
 ) & later
 options='SO_RCVBUF, .100000\|SO_SNDBUF, .200000\|TCP_MAXSEG, .1000\|TCP_NODELAY, .1\|SO_MAX_PACING_RATE\|TCP_CONGESTION'
-beside '-P 3: each connection has -i, -o, --mss, --nodelay, --pace and --congestion before it is made, and -k; else none'; ( begin; need strace
-	start_peer -n 3
-	exits 0 strace -f -o trace -e trace=setsockopt,connect "$zcc" -s 0 -p "$PORT" -P 3 -i 100000 -o 200000 --mss 1000 \
-	    --nodelay --pace 1g --congestion reno -k ../file
-	grep -o "connect(.*htons($PORT)\|$options" trace >order
-	cat order
-	awk '/connect/ { bad += n != 6; n = 0; connections++; next } { n++ } END { exit bad || n || connections != 3 }' order
-	[ "$(grep -c 'TCP_CORK, .1' trace)" -eq 3 ]
-	grep -q '^  to .*, reno, corked, nodelay, paced to ' out
-	start_peer
-	exits 0 strace -f -o trace -e trace=setsockopt,connect "$zcc" -s 0 -p "$PORT" ../file
-	grep connect trace
-	not grep 'SO_RCVBUF\|SO_SNDBUF\|MAXSEG\|NODELAY\|CORK\|PACING\|SNDTIMEO\|ZEROCOPY\|IP_TOS' trace
-) & later
+for how in '-P 3 ../file' '--request 10 -n 3'; do
+	beside "zcc $how: each connection has -i, -o, --mss, --nodelay, --pace and --congestion before it is made, and -B; or none"
+	( begin; need strace
+		cork=-k
+		[ "${how#-P}" != "$how" ] || cork=
+		traced()
+		{
+			if [ -n "$cork" ]; then start_peer -n 3; else start_zcs --reply; fi
+			exits 0 strace -f -o trace -e trace=setsockopt,connect,sched_setaffinity "$zcc" -s 0 -p "$PORT" $how "$@"
+		}
+		traced $cork -B 0 -i 100000 -o 200000 --mss 1000 --nodelay --pace 1g --congestion reno
+		grep -o "connect(.*htons($PORT)\|$options" trace >order
+		cat order
+		awk '/connect/ { bad += n != 6; n = 0; connections++; next } { n++ } END { exit bad || n || connections != 3 }' order
+		grep -Eq 'sched_setaffinity\(0, [0-9]+, \[0( \.\.\.)?\]\)' trace
+		if [ -n "$cork" ]; then
+			[ "$(grep -c 'TCP_CORK, .1' trace)" -eq 3 ]
+			grep -q '^  to .*, reno, corked, nodelay, paced to ' out
+		fi
+		traced
+		grep "connect(.*htons($PORT)" trace
+		not grep 'RCVBUF\|SNDBUF\|MAXSEG\|NODELAY\|CORK\|PACING\|ZEROCOPY\|IP_TOS\|CONGESTION\|setaffinity' trace
+		[ -z "$cork" ] || not grep SNDTIMEO trace
+	) & later
+done
 beside 'options may follow file names, "--" ends them; a stdout that is closed is an error, and not the socket'; ( begin
 	start_peer
 	exits 0 "$zcc" -s 0 ../file -p "$PORT" ../tiny -n2 -- ../tiny
