@@ -1,5 +1,5 @@
 /*
- * cyclesoak: measures how busy the CPUs are, by how much idle work they can still do.
+ * cyclesoak: measures how busy the CPUs are, by soaking or by their idle time.
  */
 #include <spawn.h>
 #include <sys/wait.h>
@@ -16,11 +16,11 @@
 #include "lib/report/verification.h"
 
 static struct soak_options {
-	double period;            /* seconds */
-	struct gauge_setup gauge; /* a command can do without a calibration */
-	int count;                /* lines to print; 0: until interrupted */
+	double period; /* seconds */
+	struct gauge_setup gauge;
+	int count; /* periods; 0: until interrupted */
 	bool calibrate, force, per_cpu, once, json, debug;
-	int verify; /* rounds; 0: this is not a verification */
+	int verify; /* rounds of --verify; 0: without that option */
 } opt = {.period = 1, .gauge = {.wait = SOAK_WAIT, .what = "command"}};
 
 static _Atomic int stop; /* the signal that ends periods, or the baseline after a command */
@@ -30,10 +30,10 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
-/* A measurement that goes on. */
+/* A measurement in progress. */
 struct monitor {
 	struct gauge gauge;
-	bool command;               /* its time is measured, and not periods */
+	bool command;               /* a command is measured, not periods */
 	struct gauge_mark from, to; /* the start and the end of the period, or of the command */
 	struct history history;
 	struct environment environment; /* with --json */
@@ -51,7 +51,7 @@ static void load_of_cpu(const struct monitor *m, int i, unsigned unsafe, struct 
 		l->unsafe |= unsafe;
 }
 
-/* The line of a period, which breaks where the CPUs are many. */
+/* The line of a period, which continues on further lines if there are many CPUs. */
 static void report_text(const struct monitor *m, const struct load *l)
 {
 	const struct cpus *cpus = &m->gauge.calibration.cpus;
@@ -135,7 +135,8 @@ static void report_load(struct monitor *m)
 	if (opt.json)
 		report_json(m, &l);
 	else if (opt.once && isnan(l.load))
-		die("unsafe: %s: there is no load", limits_format(l.unsafe, reasons));
+		die("there is no load: it is unsafe: %s: see UNSAFE LOADS in zc-method(7)",
+		    limits_format(l.unsafe, reasons));
 	else if (opt.once)
 		report("%.1f\n", percent(l.load));
 	else
@@ -174,9 +175,9 @@ static void report_closing(const struct history *h)
  */
 
 /*
- * Waits until `end`, or a signal that ends the program.  SIGCHLD may be that of the soaker, on whose
- * death a reading dies, or of a child that this program inherited by exec.  sigtimedwait(2) returns
- * early where the program was stopped and continued: it waits again.
+ * Waits until `end`, or for a signal that ends the program.  SIGCHLD may come from the keeper: gauge_end() dies if
+ * the soakers have ended.  It may also come from a child that this program inherited by exec.  If the program was
+ * stopped and continued sigtimedwait(2) returns early, and is called again.
  */
 static void wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
 {
@@ -205,7 +206,7 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 			break;
 		gauge_end(&m->gauge, &m->to, NULL);
 		report_load(m);
-		/* The periods that it missed while it was stopped are not made up. */
+		/* Periods that passed while the program was stopped are omitted. */
 		if (now_ns() > end + period)
 			end = now_ns();
 	}
@@ -217,7 +218,7 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
  * A command.
  */
 
-/* Starts the command, with the signals that it would have without cyclesoak. */
+/* Starts the command with the signal mask and the handlers that it would have without cyclesoak. */
 static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 {
 	posix_spawnattr_t attributes;
@@ -242,8 +243,8 @@ static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 }
 
 /*
- * Measures the command; returns the status to exit with, which is the command's.  Passes on to it a
- * signal that was sent to cyclesoak; one of the terminal (SI_KERNEL) has reached it already.
+ * Measures the command, and returns its exit status.  A signal that was sent to cyclesoak is sent on to the
+ * command; a signal of the terminal (SI_KERNEL) has reached the command already.
  */
 static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, const sigset_t *old)
 {
@@ -258,7 +259,7 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 			kill(pid, info.si_signo);
 	}
 	gauge_end(&m->gauge, &m->to, NULL);
-	/* A signal ends the baseline after the command. */
+	/* A signal from here on ends the baseline after the command. */
 	sigprocmask(SIG_SETMASK, old, NULL);
 	gauge_after(&m->gauge, &m->from, &m->to, &stop);
 	sigprocmask(SIG_BLOCK, set, NULL);
@@ -277,7 +278,7 @@ static int measure(char **argv)
 	int status = EXIT_SUCCESS;
 	char why[DIE_MAX];
 
-	/* The program takes the signals that end it, and SIGCHLD, where it waits. */
+	/* The signals that end the program, and SIGCHLD, are blocked except where it waits. */
 	signal(SIGCHLD, SIG_DFL);
 	stop_signals(&set);
 	sigaddset(&set, SIGCHLD);
@@ -300,7 +301,7 @@ static int measure(char **argv)
 		monitor_periods(&m, &set);
 	gauge_stop(&m.gauge);
 	if (m.history.periods == 0 && opt.once)
-		die("interrupted before the period was over");
+		die("interrupted before the period ended: nothing was measured");
 	return status;
 }
 

@@ -8,13 +8,13 @@
 
 #define CAL_WINDOWS     4  /* windows of a round: a second */
 #define CAL_ROUNDS      10 /* rounds at most */
-#define CAL_BUSY_ROUNDS 2 /* in a row, that show a busy machine: one may be a passing disturbance */
+#define CAL_BUSY_ROUNDS 2  /* busy rounds in a row that show a busy machine: one may pass */
 #define WINDOWS_MAX     (CAL_ROUNDS * CAL_WINDOWS)
 
-/* A measurement that goes on, window after window. */
+/* A measurement in progress, window after window. */
 struct windows {
 	const struct soaker *soaker;
-	int cpus, n;                   /* of CPUs, and of windows so far */
+	int cpus, n;                   /* the number of CPUs, and of windows so far */
 	double steal[WINDOWS_MAX + 1]; /* steal_seconds() before the first and after each window */
 	struct load_sample at[];       /* of each CPU, before the first and after each window */
 };
@@ -28,7 +28,7 @@ static void windows_read(struct windows *w)
 	w->steal[w->n] = steal_seconds();
 }
 
-/* Begins a measurement of `cpus` CPUs; it is to be freed. */
+/* Begins a measurement of `cpus` CPUs, to be freed by free(3). */
 static struct windows *windows_start(const struct soaker *s, int cpus)
 {
 	const size_t samples = (size_t)cpus * (WINDOWS_MAX + 1);
@@ -93,9 +93,9 @@ static void store_means(struct calibration *c)
 }
 
 /*
- * Stores the baselines of the last n windows into c, whose cpu[] it allocates.  The share that a soaker
- * spun is one of the time that tasks and the host left to it.  The machine's standard deviations are
- * those of the mean that its CPUs have in a window.
+ * Stores the baselines of the last n windows into c, whose cpu[] it allocates.  `spin` is the share of the
+ * time that tasks and the host left to a soaker.  The standard deviations of the machine are those of the mean
+ * of its CPUs in a window.
  */
 static void windows_store(const struct windows *w, int n, struct calibration *c)
 {
@@ -192,7 +192,7 @@ static void sample(const struct instrument *in, const struct calibration *c,
 
 const struct instrument_kind by_soaking = {.sample = sample, .baseline = measure};
 
-/* By how much the shares of the last CAL_AGREE of n rounds differ; INFINITY if n is less. */
+/* By how much the shares of the last CAL_AGREE of n rounds differ; INFINITY for fewer rounds. */
 static double baseline_spread(const double *share, int n)
 {
 	double min = INFINITY, max = -INFINITY;
@@ -225,7 +225,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	int i;
 
 	c->others = fmax(c->others, other->others);
-	/* The mean of two means is as certain as the mean of this number of windows. */
+	/* The mean of both is as certain as a mean of this number of windows. */
 	c->windows = 4 / (1 / c->windows + 1 / other->windows);
 	for (i = 0; i < c->cpus.n; i++, b++, o++) {
 		b->drift = merge(&b->tasks, o->tasks, &b->tasks_sd, o->tasks_sd) -
@@ -305,9 +305,9 @@ static void calibration_print(FILE *f, const void *calibration)
 }
 
 /*
- * Measures rounds of a second until four in a row agree, ten at most, and prints each.  Ends early, after
- * two rounds in a row in which other tasks had more than the share `most`.  *spread is by how much the
- * last four rounds differ, in shares of load: above CAL_TOLERANCE they do not agree.
+ * Measures rounds of a second until four in a row agree, ten at most, and prints each.  Ends after two rounds
+ * in a row in which other tasks had more than the share `most`.  *spread is by how much the last four rounds
+ * differ, in shares of load: above CAL_TOLERANCE they do not agree.
  */
 static void calibrate(const struct soaker *s, struct calibration *c, double most, double *spread)
 {
@@ -335,16 +335,16 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
 				   "(see top(1)): %s";
 	struct calibration c = {.cpus = *cpus};
-	char why[DIE_MAX];
+	struct lock_holder h;
 	struct soaker *s;
 	double spread;
 	int held;
 
 	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn();
-	s = soaker_start(&c.cpus, wait, why);
+	s = soaker_start(&c.cpus, wait, false, &h);
 	if (s == NULL)
-		die("%s: " SOAK_WAY_OUT, why);
+		die(SOAKED_ALREADY, h.name, h.pid);
 	calibrate(s, &c, force ? INFINITY : CAL_BUSY, &spread);
 	soaker_stop(s);
 	held = baseline_held(&c);
@@ -356,7 +356,8 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 		die("CPU %d left its soaker no time: stop what has the CPU, and repeat",
 		    cpus->id[held]);
 	if (spread > CAL_TOLERANCE)
-		warnx("the machine is unsteady: the last rounds differ by %.1f points of load",
+		warnx("the machine is unsteady: the last rounds differ by %.1f points of load: "
+		      "calibrate again",
 		      100 * spread);
 	if (c.others > CAL_BUSY)
 		warnx(busy, 100 * c.others,
@@ -378,9 +379,9 @@ static bool is_within(double v, double most)
 	return v >= 0 && v <= most;
 }
 
-static const char other_version[] = "was not made by this version's soaker";
+static const char damaged[] = "is not a calibration file";
 
-/* Reads the lines behind the first two. */
+/* Reads the lines after the first two. */
 static bool lines_read(FILE *f, struct calibration *c)
 {
 	char list[CPU_LIST_MAX], rest;
@@ -415,7 +416,7 @@ const char *calibration_read(FILE *f, struct calibration *c)
 	if (fscanf(f, "%lf", &c->total) == 1 && is_within(c->total, MOST)) {
 		/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
 		if (fscanf(f, " soaker %ld", &version) != 1 || version != SOAK_FORMAT)
-			return other_version;
+			return "was not made by this version's soaker";
 		if (lines_read(f, c)) {
 			store_means(c);
 			return NULL;
@@ -423,36 +424,7 @@ const char *calibration_read(FILE *f, struct calibration *c)
 	}
 	free(c->cpu);
 	c->cpu = NULL;
-	return "is not a calibration file";
-}
-
-/*
- * Opens and reads the file.  Returns why it does not fit, or NULL; dies if it is no calibration.  One who
- * opens a FIFO must not wait for its writer.
- */
-static const char *calibration_open_or_die(struct calibration *c, const char *path,
-					   const struct cpus *want)
-{
-	const int fd = open_retry(path, O_RDONLY | O_NONBLOCK);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-	char machine[sizeof(c->machine)];
-	const char *why;
-
-	if (f == NULL)
-		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
-		    strerror(errno));
-	why = calibration_read(f, c);
-	/* cppcheck-suppress nullPointer ; die() does not return */
-	fclose(f);
-	if (why == other_version)
-		return why;
-	if (why != NULL)
-		die("%s %s: run 'cyclesoak -C'", path, why);
-	if (c->cpus.n != want->n ||
-	    memcmp(c->cpus.id, want->id, (size_t)want->n * sizeof(want->id[0])) != 0)
-		return "is for other CPUs than these (-N, --on-cpus)";
-	describe_machine(machine, sizeof(machine));
-	return strcmp(machine, c->machine) != 0 ? "was made on another machine or kernel" : NULL;
+	return damaged;
 }
 
 bool calibration_find_or_die(struct calibration *c, const char *path, bool needed)
@@ -460,13 +432,29 @@ bool calibration_find_or_die(struct calibration *c, const char *path, bool neede
 	const char *file = path != NULL ? path : CALIBRATION_FILE, *why;
 	const bool must_fit = path != NULL || needed;
 	const struct cpus cpus = c->cpus;
+	char machine[sizeof(c->machine)];
+	FILE *f;
+	int fd;
 
 	if (!must_fit && faccessat(AT_FDCWD, file, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
 		return false;
-	why = calibration_open_or_die(c, file, &cpus);
+	fd = open_retry(file, O_RDONLY | O_NONBLOCK); /* a FIFO would block until it has a writer */
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (f == NULL)
+		die("cannot read the calibration %s: %s: run 'cyclesoak -C' here on the idle machine",
+		    file, strerror(errno));
+	why = calibration_read(f, c);
+	/* cppcheck-suppress nullPointer ; die() does not return */
+	fclose(f);
+	describe_machine(machine, sizeof(machine));
+	if (why == NULL && (c->cpus.n != cpus.n ||
+			    memcmp(c->cpus.id, cpus.id, (size_t)cpus.n * sizeof(cpus.id[0])) != 0))
+		why = "is for other CPUs than these (-N, --on-cpus)";
+	else if (why == NULL && strcmp(machine, c->machine) != 0)
+		why = "was made on another machine or kernel";
 	if (why == NULL)
 		return true;
-	if (must_fit)
+	if (must_fit || why == damaged)
 		die("%s %s: run 'cyclesoak -C'", file, why);
 	warnx("%s %s: run 'cyclesoak -C'; own baselines are used", file, why);
 	free(c->cpu);

@@ -19,21 +19,18 @@
 
 #define CALIBRATION_FILE "./counts_per_sec"
 
-/*
- * The instrument, until soaker_stop().  Its baseline is that of the CPUs of c->cpus: the total
- * and cpu[], which it allocates.
- */
+/* The instrument, until soaker_stop().  It measures a baseline for the CPUs of c->cpus, and allocates c->cpu[]. */
 extern const struct instrument_kind by_soaking;
 
 /* The windows of BASELINE_WINDOW seconds that a baseline takes for a load of `seconds`. */
 int baseline_windows(double seconds);
 
-/* The index of the first CPU without a baseline, as something else held it whole; -1: all have one. */
+/* The index of the first CPU without a baseline, as other programs left its soaker no time; -1: all have one. */
 int baseline_held(const struct calibration *c);
 
 /*
- * Prints that a CPU has no baseline, which baseline_held() has found: when it was measured ("before the",
- * "run"), what results, and which program is the busiest.
+ * Warns of the CPU that baseline_held() finds: when it had no time for its soaker ("before the", "run"), what
+ * results, and which program is the busiest.
  */
 void baseline_warn_held(const struct calibration *c, const char *when, const char *what,
 			const char *result);
@@ -45,23 +42,20 @@ void baseline_warn_held(const struct calibration *c, const char *when, const cha
 double baseline_merge(struct calibration *c, const struct calibration *other);
 
 /*
- * Calibrates on these CPUs, prints as it goes, and writes the file `path`, or if that is NULL
- * CALIBRATION_FILE: a reader sees the old file or all of the new one.  A machine that is busy meanwhile
- * is an error, or with `force` a warning.  Another set of soakers that still runs after `wait` seconds
- * is an error, too.
+ * Calibrates on these CPUs, prints a line for each round, and replaces the file `path`, or if that is NULL
+ * CALIBRATION_FILE: a reader sees the old file or the whole new one.  A busy machine is an error, or with
+ * `force` a warning.  Another set of soakers that still runs after `wait` seconds is an error, too.
  */
 void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, double wait);
 
 /*
  * Reads the file `path`, or if that is NULL CALIBRATION_FILE, into c, whose cpu[] it allocates.  c has
- * nothing but the CPUs that the file is to be for.  Dies of a file that is no calibration.  One that does
- * not fit this version, this machine, its kernel or those CPUs is an error, too, if the user has named it
- * or it is needed; otherwise there may be none, and one that does not fit is ignored with a line on
- * stderr.  c is then left as it was, and the result is false.
+ * nothing but the CPUs that the file must be for.  Dies of a file that is no calibration.  A calibration that
+ * does not fit this version, this machine, its kernel or those CPUs is an error, too, if the user named the file
+ * (`path`) or a calibration is needed.  Otherwise the file may be missing, and one that does not fit is ignored
+ * with a line on stderr: the result is then false, and c is left as it was.
  */
 bool calibration_find_or_die(struct calibration *c, const char *path, bool needed);
 
-/*
- * Reads such a file.  Returns NULL, or what is wrong with its text; c->cpu is then NULL.
- */
+/* Reads a calibration.  Returns NULL, or what is wrong with the text; c->cpu is then NULL. */
 const char *calibration_read(FILE *f, struct calibration *c);

@@ -46,20 +46,22 @@ static bool cpus_have(const struct cpus *cpus, int id)
 	return false;
 }
 
-void cpus_to_soak(int n, const struct cpus *list, struct cpus *cpus)
+struct cpus cpus_to_soak(int n, const struct cpus *list)
 {
+	struct cpus cpus;
 	int i, kept = 0;
 
-	cpus_online(cpus);
-	if (n > cpus->n)
-		usage_error("-N, --cpus: %d is more than the %d CPUs that are online", n, cpus->n);
+	cpus_online(&cpus);
+	if (n > cpus.n)
+		usage_error("-N, --cpus: %d is more than the %d CPUs that are online", n, cpus.n);
 	for (i = 0; i < list->n; i++)
-		if (!cpus_have(cpus, list->id[i]))
+		if (!cpus_have(&cpus, list->id[i]))
 			usage_error("--on-cpus: CPU %d is not online", list->id[i]);
-	for (i = 0; i < cpus->n; i++)
-		if (list->n > 0 ? cpus_have(list, cpus->id[i]) : n == 0 || i < n)
-			cpus->id[kept++] = cpus->id[i];
-	cpus->n = kept;
+	for (i = 0; i < cpus.n; i++)
+		if (list->n > 0 ? cpus_have(list, cpus.id[i]) : n == 0 || i < n)
+			cpus.id[kept++] = cpus.id[i];
+	cpus.n = kept;
+	return cpus;
 }
 
 void cpus_format(const struct cpus *cpus, char *buf, size_t size)

@@ -1,7 +1,7 @@
 /*
  * cpus.h: lists of CPUs, and binding to them.
  *
- *	cpus_to_soak(0, &list, &cpus);
+ *	cpus = cpus_to_soak(0, &list);
  *	cpus_format(&cpus, text, sizeof(text));
  *	report("binding to the first of %s\n", text);
  *	cpu_bind_or_die(&cpus, 0);
@@ -21,9 +21,9 @@ struct cpus {
 };
 
 /*
- * A CPU list as the kernel writes it, `0,2-5` (Documentation/admin-guide/kernel-parameters.rst).
- * There may be blanks around a number or range, and a comma behind the last.  Returns NULL, or
- * what is wrong with the text, to be printed after it; *cpus is then untouched.
+ * Reads a CPU list as the kernel writes it, `0,2-5` (Documentation/admin-guide/kernel-parameters.rst).
+ * There may be blanks around a number or range, and a comma after the last.  Returns NULL, or
+ * what is wrong with the text, to be printed after it; *cpus is then unchanged.
  */
 const char *parse_cpus(const char *s, struct cpus *cpus);
 
@@ -31,32 +31,32 @@ const char *parse_cpus(const char *s, struct cpus *cpus);
 typedef cpu_set_t cpu_mask[CPUS_MAX / CPU_SETSIZE];
 
 /*
- * The CPUs online, ascending, as /sys/devices/system/cpu/online lists them
- * (Documentation/admin-guide/cputopology.rst); without /sys the first ones, as many as there are.
+ * Stores the CPUs that are online, ascending, as /sys/devices/system/cpu/online lists them
+ * (Documentation/admin-guide/cputopology.rst); without /sys the first CPUs, as many as there are.
  */
 void cpus_online(struct cpus *cpus);
 
 /*
- * The CPUs to soak, or to watch: those of the list, ascending, or if it is empty the first `n` that are
- * online, or all of them if n is 0.  More than there are is a usage error of -N, and a CPU that is not
- * online one of --on-cpus.
+ * The CPUs to measure: those of the list, ascending, or if the list is empty the first `n` that are online, or
+ * all of them if n is 0.  It is a usage error of -N if n is greater than their number, and one of --on-cpus if a
+ * CPU of the list is not online.
  */
-void cpus_to_soak(int n, const struct cpus *list, struct cpus *cpus);
+struct cpus cpus_to_soak(int n, const struct cpus *list);
 
 /* Writes `cpus`, which must be ascending, as a kernel CPU list: CPU_LIST_MAX has room for any. */
 void cpus_format(const struct cpus *cpus, char *buf, size_t size);
 
-/* Stores the CPUs' model, as /proc/cpuinfo names it; an empty string where it does not. */
+/* Stores the CPUs' model, as /proc/cpuinfo names it, or an empty string if it names none. */
 void cpu_model(char *buf, size_t size);
 
 /* Binds the calling thread to one CPU. */
 int cpu_bind(int cpu);
 
-/* The i-th CPU of the list, which repeats behind its end; -1 if the list is empty. */
+/* The i-th CPU of the list, which starts again after its end; -1 if the list is empty. */
 int cpu_of(const struct cpus *cpus, int i);
 
 /* Binds the calling thread to that CPU; an empty list binds nothing. */
 void cpu_bind_or_die(const struct cpus *cpus, int i);
 
-/* Binds the calling thread to each CPU of the list in turn, and last to the first one. */
+/* Binds the calling thread to each CPU of the list in turn, to the first CPU last. */
 void cpus_try_or_die(const struct cpus *cpus);

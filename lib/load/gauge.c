@@ -2,10 +2,7 @@
 
 struct cpus gauge_cpus(const struct gauge_setup *setup)
 {
-	struct cpus cpus;
-
-	cpus_to_soak(setup->n_cpus, &setup->on, &cpus);
-	return cpus;
+	return cpus_to_soak(setup->n_cpus, &setup->on);
 }
 
 void gauge_calibrate_or_die(const struct gauge_setup *setup, bool force)
@@ -150,32 +147,26 @@ void gauge_next(struct gauge *g)
  * Starting an instrument.
  */
 
-static bool start_soaking(struct gauge *g)
+bool gauge_start_instrument(struct gauge *g)
 {
+	const bool soak = g->setup->soak;
+	const struct cpus *cpus = &g->calibration.cpus;
+	struct instrument in = {soak ? &by_soaking : &by_idle_time, .soaker = NULL};
+	struct lock_holder h;
 	char why[DIE_MAX];
-	struct soaker *s = soaker_start(&g->calibration.cpus, g->setup->wait, why);
 
-	if (s != NULL)
-		g->instrument = (struct instrument){&by_soaking, .soaker = s};
-	else if (g->setup->never_idle)
-		die("%s: " SOAK_WAY_OUT, why);
-	else if (is_first_line(g, UNSAFE_SOAKED_ALREADY))
-		warnx("%s: no load is measured: " SOAK_WAY_OUT, why);
-	return s != NULL;
-}
-
-bool gauge_watch(struct gauge *g)
-{
-	char why[DIE_MAX];
-	struct idle *w = idle_open(&g->calibration.cpus, why);
-
-	if (w != NULL)
-		g->instrument = (struct instrument){&by_idle_time, .idle = w};
-	else if (g->setup->never_idle)
-		die("--idle: %s", why);
-	else if (is_first_line(g, UNSAFE_NOT_MEASURED))
-		warnx("--idle: %s: no load is measured", why);
-	return w != NULL;
+	if (soak && (in.soaker = soaker_start(cpus, g->setup->wait, false, &h)) == NULL)
+		snprintf(why, DIE_MAX, SOAKED_ALREADY, h.name, h.pid);
+	if (soak ? in.soaker != NULL : idle_try(cpus, &in.whole, why)) {
+		g->instrument = in;
+		return true;
+	}
+	g->missing = soak ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
+	if (g->setup->never_idle)
+		die("%s", why);
+	if (is_first_line(g, g->missing))
+		warnx("no load is measured: %s", why);
+	return false;
 }
 
 bool gauge_start(struct gauge *g, double seconds)
@@ -184,13 +175,11 @@ bool gauge_start(struct gauge *g, double seconds)
 
 	if (!gauge_is_wanted(setup))
 		return true;
-	if (!(setup->soak ? start_soaking(g) : gauge_watch(g))) {
-		g->missing = setup->soak ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
+	if (!gauge_start_instrument(g))
 		return false;
-	}
 	g->baseline = g->calibration.cpu != NULL ? BASELINE_FILE : BASELINE_OWN;
 	if (setup->idle && setup->never_idle) {
-		idle_gross(g->instrument.idle, &g->calibration);
+		idle_gross(&g->instrument, &g->calibration);
 		g->baseline = BASELINE_NONE;
 	}
 	g->seconds = seconds;
@@ -244,7 +233,6 @@ void gauge_stop(struct gauge *g)
 {
 	if (g->instrument.soaker != NULL)
 		soaker_stop(g->instrument.soaker);
-	free(g->instrument.idle);
 	g->instrument = (struct instrument){.kind = NULL};
 	free(g->after.cpu);
 	free(g->calibration.cpu);

@@ -82,8 +82,8 @@ void gauge_copy(struct gauge *g, const struct gauge *prepared);
  */
 bool gauge_start(struct gauge *g, double seconds);
 
-/* Begins to watch idle time.  Returns false, and has printed why, where that is not measured. */
-bool gauge_watch(struct gauge *g);
+/* The first half of gauge_start(): no baseline is measured. */
+bool gauge_start_instrument(struct gauge *g);
 
 /*
  * Waits until other programs have taken under 3 % of the host for a second, setup->wait_idle seconds at most.

@@ -4,16 +4,11 @@
 
 #define WINDOWS_MAX 32 /* of a baseline: 5 s have 20 */
 
-struct idle {
-	struct cpus cpus; /* that are watched, ascending */
-	bool whole;       /* they are all that were online at the start */
-};
-
 /*
- * Reading: a sample of each CPU, and behind them that of all.
+ * Reading: a sample of each CPU, and after them the sum of all.
  */
 
-/* Stores the columns of a line, from `user` on. */
+/* Stores the figures of a line, whose columns begin with `user`. */
 static void parse_columns(const char *numbers, struct load_sample *s)
 {
 	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
@@ -29,13 +24,13 @@ static void parse_columns(const char *numbers, struct load_sample *s)
 }
 
 /*
- * Reads /proc/stat, of which the kernel makes the text at the first call: of all, the sum that it has of
- * them if they are all that are online, as that is exact to one tick, else the sum of their lines.
- * It closes the file.  Where that cannot be opened (NULL) the sample has no time, and there is no load.
+ * Reads /proc/stat, whose text the kernel makes at the first call, and closes it.  If the CPUs are the whole
+ * machine their sum is the kernel's own, which is exact to one tick; otherwise it is the sum of their lines.
+ * If the file could not be opened (NULL) the sample has no time, and there is no load.
  */
-static void parse(const struct idle *w, FILE *f, struct load_sample *at)
+static void parse(const struct cpus *cpus, bool whole, FILE *f, struct load_sample *at)
 {
-	const int n = w->cpus.n;
+	const int n = cpus->n;
 	struct load_sample *all = &at[n];
 	const uint64_t begun = raw_ns();
 	uint64_t ns = 0;
@@ -50,27 +45,27 @@ static void parse(const struct idle *w, FILE *f, struct load_sample *at)
 		if (ns == 0)
 			ns = begun + (raw_ns() - begun) / 2;
 		if (line[3] == ' ') {
-			if (w->whole)
+			if (whole)
 				parse_columns(line + 3, all);
 			continue;
 		}
 		online++;
 		id = (int)strtol(line + 3, &numbers, 10);
-		while (i < n && w->cpus.id[i] < id)
+		while (i < n && cpus->id[i] < id)
 			i++;
-		if (i < n && w->cpus.id[i] == id)
+		if (i < n && cpus->id[i] == id)
 			parse_columns(numbers, &at[i]);
 	}
-	if (!w->whole)
+	if (!whole)
 		all->spin = all->work = all->steal = 0;
-	for (i = 0; i < n && !w->whole; i++) {
+	for (i = 0; i < n && !whole; i++) {
 		all->spin += at[i].spin;
 		all->work += at[i].work;
 		all->steal += at[i].steal;
 	}
 	if (online < n || isnan(all->spin))
 		all->limits.now |= UNSAFE_CPU_OFFLINE;
-	if (w->whole && online > n)
+	if (whole && online > n)
 		all->limits.now |= UNSAFE_CPU_ONLINE;
 	for (i = 0; i <= n; i++) {
 		at[i].ns = ns;
@@ -81,15 +76,15 @@ static void parse(const struct idle *w, FILE *f, struct load_sample *at)
 		fclose(f);
 }
 
-static void read_all(const struct idle *w, struct load_sample *at)
+static void read_all(const struct cpus *cpus, bool whole, struct load_sample *at)
 {
-	parse(w, fopen("/proc/stat", "re"), at);
+	parse(cpus, whole, fopen("/proc/stat", "re"), at);
 }
 
-/* Allocates room for n readings. */
-static struct load_sample *alloc_readings(const struct idle *w, int n)
+/* Allocates room for `readings` of n CPUs. */
+static struct load_sample *alloc_readings(int n, int readings)
 {
-	return alloc_or_die((size_t)n * ((size_t)w->cpus.n + 1), sizeof(struct load_sample),
+	return alloc_or_die((size_t)readings * ((size_t)n + 1), sizeof(struct load_sample),
 			    "idle time");
 }
 
@@ -99,22 +94,23 @@ static struct load_sample *alloc_readings(const struct idle *w, int n)
 
 #define TRY_NS      200000000u /* how long a trial takes */
 #define TRY_WORK_NS 1000000u   /* of work in each period */
-#define TRY_PERIOD  4000000u   /* ns: near the tick of most kernels, where sampling errs most */
+#define TRY_PERIOD  4000000u   /* ns: near the tick of most kernels, where sampling is most wrong */
 #define TRY_MOST    4          /* trials: other programs may disturb one */
-#define TRY_DOUBT   0.1  /* share of the time by which both may differ: two ticks in a trial */
-#define TRY_ASLEEP  0.05 /* share of the time: a CPU that slept for less never sleeps */
+#define TRY_DOUBT   0.1        /* by how much the two shares may differ: two ticks in a trial */
+#define TRY_ASLEEP  0.05 /* share of the time: a CPU that slept for less is said never to sleep */
 
 /*
  * The share of a fifth of a second in which the i-th CPU was awake by the kernel's columns, while this
- * thread works and sleeps in turn on it; *worked is the thread's own share, by its clock.
+ * thread works and sleeps in turn on that CPU.  *worked is the thread's own share, by its CPU clock.
  */
-static double share_awake(const struct idle *w, int i, uint64_t work_ns, double *worked)
+static double share_awake(const struct cpus *cpus, int i, uint64_t work_ns, double *worked)
 {
-	struct load_sample *at = alloc_readings(w, 2), *from = &at[i], *to = from + w->cpus.n + 1;
+	struct load_sample *at = alloc_readings(cpus->n, 2), *from = &at[i],
+			   *to = from + cpus->n + 1;
 	uint64_t next, until, ran;
 	double awake;
 
-	read_all(w, at);
+	read_all(cpus, false, at);
 	ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	for (next = raw_ns(); next < from->ns + TRY_NS; next += TRY_PERIOD) {
 		until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + work_ns;
@@ -123,7 +119,7 @@ static double share_awake(const struct idle *w, int i, uint64_t work_ns, double 
 		sleep_ns((uint64_t)(1e9 * seconds_between(raw_ns(), next + TRY_PERIOD)));
 	}
 	*worked = seconds_between(ran, clock_ns(CLOCK_THREAD_CPUTIME_ID));
-	read_all(w, to - i);
+	read_all(cpus, false, to - i);
 	*worked /= seconds_between(from->ns, to->ns);
 	awake = 1 - (to->spin - from->spin) / seconds_between(from->ns, to->ns);
 	free(at);
@@ -131,67 +127,63 @@ static double share_awake(const struct idle *w, int i, uint64_t work_ns, double 
 }
 
 /*
- * Whether the columns are measured.  A machine that is not idle is tried again on other CPUs, and
- * what its programs had before the thread worked is taken to go on.  Leaves the thread on the last CPU.
+ * Whether the columns are measured.  If the machine is not idle, the trial is repeated on other CPUs, and other
+ * programs are assumed to go on as they did before the thread worked.  Leaves the thread on the last CPU.
  */
-static bool is_measured(const struct idle *w, char why[DIE_MAX])
+static bool is_measured(const struct cpus *cpus, char why[DIE_MAX])
 {
 	double awake = 1, others = 0, rested = 0, worked = 0;
-	int i, id = 0;
+	int i, cpu, id = 0;
 
 	for (i = 0; i < TRY_MOST; i++) {
-		id = w->cpus.id[i % w->cpus.n];
+		cpu = i % cpus->n;
+		id = cpus->id[cpu];
 		if (cpu_bind(id) != 0) {
 			snprintf(
 				why, DIE_MAX,
-				"this program cannot run on CPU %d: check the cpuset and taskset(1)",
+				"--idle: this program cannot run on CPU %d: check the cpuset and taskset(1)",
 				id);
 			return false;
 		}
 		if (i > 0)
-			others = share_awake(w, i % w->cpus.n, 0, &rested);
-		awake = share_awake(w, i % w->cpus.n, TRY_WORK_NS, &worked);
+			others = share_awake(cpus, cpu, 0, &rested);
+		awake = share_awake(cpus, cpu, TRY_WORK_NS, &worked);
 		worked -= rested;
-		/* Where nothing was left to the thread, both differ by nothing. */
+		/* If the CPU never slept the thread had no time to work, and both shares are alike. */
 		if (awake <= 1 - TRY_ASLEEP && fabs(awake - others - worked) <= TRY_DOUBT)
 			return true;
 	}
 	if (awake > 1 - TRY_ASLEEP)
-		snprintf(
-			why, DIE_MAX,
-			"CPU %d never sleeps, since a program soaks it or spins there: end it, or measure by soaking",
-			id);
+		snprintf(why, DIE_MAX,
+			 "--idle: CPU %d never sleeps, since a program soaks it or spins there: "
+			 "end it, or measure by soaking",
+			 id);
 	else
 		snprintf(why, DIE_MAX,
-			 "the kernel does not measure the idle time of CPU %d: it counted %.0f%% "
-			 "beside work of %.0f%% (no NO_HZ, Linux 7.2 or later, or a busy machine): "
-			 "measure by soaking",
+			 "--idle: the kernel does not measure the idle time of CPU %d: it counted "
+			 "%.0f%% beside work of %.0f%% (no NO_HZ, Linux 7.2 or later, or a busy "
+			 "machine): measure by soaking",
 			 id, 100 * (awake - others), 100 * worked);
 	return false;
 }
 
-struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX])
+bool idle_try(const struct cpus *cpus, bool *whole, char why[DIE_MAX])
 {
-	struct idle *w = alloc_or_die(1, sizeof(*w), "idle time");
 	cpu_mask bound;
 	bool measured;
 
-	w->cpus = *cpus;
-	w->whole = cpus->n == sysconf(_SC_NPROCESSORS_ONLN);
+	*whole = cpus->n == sysconf(_SC_NPROCESSORS_ONLN);
 	sched_getaffinity(0, sizeof(bound), bound);
-	measured = is_measured(w, why);
+	measured = is_measured(cpus, why);
 	sched_setaffinity(0, sizeof(bound), bound);
-	if (measured)
-		return w;
-	free(w);
-	return NULL;
+	return measured;
 }
 
 /*
  * Baselines and samples.
  */
 
-/* The share of the time that was not idle; half of what the host took was taken from idleness. */
+/* The share of the time that was not idle.  Half of what the host took counts as idle time. */
 static double busy_between(const struct load_sample *from, const struct load_sample *to)
 {
 	const double steal = steal_between(from->steal, to->steal);
@@ -199,7 +191,7 @@ static double busy_between(const struct load_sample *from, const struct load_sam
 	return 1 - (to->spin - from->spin + steal / 2) / (to->time - from->time);
 }
 
-/* The deviation of n windows' shares beyond that of the steps in which they are counted. */
+/* The deviation of n windows' shares, without the deviation that comes from counting in steps. */
 static double deviation_of(const double *busy, int n, double step)
 {
 	double mean, sd;
@@ -210,38 +202,37 @@ static double deviation_of(const double *busy, int n, double step)
 }
 
 /*
- * On an idle machine the step in which idle time is counted need not be waited out: the moment at which a
- * column rises is known as finely as it is looked at.  Many CPUs make the sum of all rise all the time.
+ * Idle time is counted in steps of a tick.  On an idle machine a baseline polls for the moment at which the
+ * column rises, and is then wrong by the time between two polls only.  With many CPUs the sum rises all the time,
+ * and polling gains nothing.
  */
 #define EDGE_POLL_NS 1000000u
 #define EDGE_POLLS   12 /* at most: a tick of the column has 10 ms */
 
-/* The share of the column's step that remains of it. */
-static double edge_share(const struct idle *w)
+/* By which share of a step idle time may still be wrong. */
+static double edge_share(int n, bool whole)
 {
-	if (!w->whole)
-		return 1;
-	return fmin(1, w->cpus.n * (EDGE_POLL_NS / 1e9) * (double)sysconf(_SC_CLK_TCK));
+	return whole ? fmin(1, n * (EDGE_POLL_NS / 1e9) * (double)sysconf(_SC_CLK_TCK)) : 1;
 }
 
-/* Reads as read_all() does, as soon as the idle time of all has risen. */
-static void read_at_edge(const struct idle *w, struct load_sample *at)
+/* Reads as read_all() does, as soon as the idle time of all CPUs has risen. */
+static void read_at_edge(const struct cpus *cpus, bool whole, struct load_sample *at)
 {
-	const struct load_sample *all = &at[w->cpus.n];
+	const struct load_sample *all = &at[cpus->n];
 	double before;
 	int i;
 
-	read_all(w, at);
+	read_all(cpus, whole, at);
 	before = all->spin;
-	for (i = 0; i < EDGE_POLLS && edge_share(w) < 1 && all->spin == before; i++) {
+	for (i = 0; i < EDGE_POLLS && edge_share(cpus->n, whole) < 1 && all->spin == before; i++) {
 		sleep_ns(EDGE_POLL_NS);
-		read_all(w, at);
+		read_all(cpus, whole, at);
 	}
 }
 
 /*
- * The figures of one CPU, or of all, from the readings before the first of n windows and after each.
- * The idle time in the readings is known to the share `edge` of its step.
+ * The figures of one CPU, or of all, from n + 1 readings: before the first of n windows, and after each.
+ * The idle time in the readings may be wrong by the share `edge` of a step.
  */
 static struct baseline baseline_of(const struct load_sample *at, size_t stride, int n, int lines,
 				   double edge)
@@ -259,28 +250,27 @@ static struct baseline baseline_of(const struct load_sample *at, size_t stride, 
 	return b;
 }
 
-/* The share of a CPU that was not idle is that of `tasks`. */
+/* All time that was not idle counts as time of tasks. */
 static bool measure_baseline(const struct instrument *in, struct calibration *c, double seconds,
 			     const _Atomic int *stop)
 {
-	const struct idle *w = in->idle;
-	const int n = baseline_windows(seconds);
-	const size_t stride = (size_t)w->cpus.n + 1;
-	struct load_sample *at = alloc_readings(w, n + 1);
+	const int n = baseline_windows(seconds), cpus = c->cpus.n;
+	const size_t stride = (size_t)cpus + 1;
+	struct load_sample *at = alloc_readings(cpus, n + 1);
 	int i, k;
 
-	read_at_edge(w, at);
+	read_at_edge(&c->cpus, in->whole, at);
 	for (k = 1; k <= n && (stop == NULL || *stop == 0); k++) {
 		sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
-		read_at_edge(w, at + (size_t)k * stride);
+		read_at_edge(&c->cpus, in->whole, at + (size_t)k * stride);
 	}
 	if (k > n) {
-		idle_gross(w, c);
+		idle_gross(in, c);
 		c->windows = n;
 		c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
-		for (i = 0; i < w->cpus.n; i++)
+		for (i = 0; i < cpus; i++)
 			c->cpu[i] = baseline_of(at + i, stride, n, 1, 1);
-		c->all = baseline_of(at + i, stride, n, c->lines, edge_share(w));
+		c->all = baseline_of(at + i, stride, n, c->lines, edge_share(cpus, in->whole));
 		c->others = c->all.tasks;
 		c->begin = at->limits;
 		c->end = at[(size_t)n * stride].limits;
@@ -289,29 +279,28 @@ static bool measure_baseline(const struct instrument *in, struct calibration *c,
 	return k > n;
 }
 
-void idle_gross(const struct idle *w, struct calibration *c)
+void idle_gross(const struct instrument *in, struct calibration *c)
 {
+	const struct cpus cpus = c->cpus;
 	int i;
 
-	*c = (struct calibration){.cpus = w->cpus, .lines = w->whole ? 1 : w->cpus.n};
+	*c = (struct calibration){.cpus = cpus, .lines = in->whole ? 1 : cpus.n};
 	c->all = (struct baseline){.spin = 1, .speed = 1};
-	c->cpu = alloc_or_die((size_t)w->cpus.n, sizeof(*c->cpu), "idle time");
-	for (i = 0; i < w->cpus.n; i++)
+	c->cpu = alloc_or_die((size_t)cpus.n, sizeof(*c->cpu), "idle time");
+	for (i = 0; i < cpus.n; i++)
 		c->cpu[i] = c->all;
 }
 
-/* On the idle machine a CPU sleeps for all of the time that tasks leave: no baseline is needed. */
+/* The samples do not depend on the baseline: load_between() subtracts what tasks have on the idle machine. */
 static void sample(const struct instrument *in, const struct calibration *c,
 		   struct load_sample *sum, struct load_sample *each)
 {
-	const size_t n = (size_t)in->idle->cpus.n;
-	struct load_sample *at = alloc_readings(in->idle, 1);
+	struct load_sample *at = alloc_readings(c->cpus.n, 1);
 
-	(void)c;
-	read_all(in->idle, at);
-	*sum = at[n];
+	read_all(&c->cpus, in->whole, at);
+	*sum = at[c->cpus.n];
 	if (each != NULL)
-		memcpy(each, at, n * sizeof(*each));
+		memcpy(each, at, (size_t)c->cpus.n * sizeof(*each));
 	free(at);
 }
 

@@ -120,7 +120,7 @@ struct soaker {
 	_Atomic uint64_t
 		stops; /* of the soakers and their continuations: odd while they are stopped */
 	_Atomic uint32_t parked; /* the soakers sleep: a futex(2) on which they wait for 0 */
-	bool weight;             /* the soakers may take CPU from others */
+	bool weight;             /* the soakers may take CPU from other programs */
 	char clock[32]; /* the kernel's clock source when soaking began; empty: not known */
 	long online;    /* how many CPUs were online then */
 	int n;          /* how many CPUs are soaked */

@@ -6,31 +6,33 @@
 
 #define STEAL_MAX 0.01 /* share of the host's time that is worth a warning */
 
-#define AGAIN "start again, or run 'cyclesoak -C', on the idle system"
+#define AGAIN "start again, or run 'cyclesoak -C', on the idle machine"
 
-/* In the order of their bits: the name, and the line on stderr unless another part prints one. */
+/* In the order of the bits: the name, and the line on stderr; NULL if another part prints one. */
 static const struct {
 	const char *name, *line;
 } reason[UNSAFE_REASONS] = {
-	{"cpu_offline", "a CPU went offline or came back, or a cpuset lacked it: "
-			"there is no load while it is away"},
-	{"cpu_online", "a CPU came online that is not measured: the load omits what runs there; "
+	{"cpu_offline", "a measured CPU was offline, or missing in the cpuset: "
+			"there is no load until it is back"},
+	{"cpu_online", "a CPU came online and is not measured: the load omits what runs there: "
 		       "start again"},
 	{"soaker_moved", "a soaker was moved to another CPU and is back: the load is unsafe"},
 	{"soaker_stopped", "the soakers were stopped (SIGSTOP): that time counts as load"},
-	{"clock_slow", "the clock or a system call is slow: the load omits short interrupts"},
-	{"clock_changed", "the clock source changed: the load is wrong; calibrate and start again"},
+	{"clock_slow", "the clock or a system call is slow: the load omits short interrupts: "
+		       "use --idle"},
+	{"clock_changed", "the clock source changed: the load is wrong: calibrate and start again"},
 	{"weight", NULL},
 	{"steal", "the host of this virtual machine took more than 1% of its CPU time (steal): "
 		  "the load is unsafe"},
-	{"baseline_old", "the baseline is more than an hour old: the load is unsafe; " AGAIN},
+	{"baseline_old", "the baseline is more than an hour old: the load is unsafe: " AGAIN},
 	{"baseline_busy",
-	 "the baseline was measured on a busy machine: the load is unsafe; " AGAIN},
+	 "the baseline was measured on a busy machine: the load is unsafe: " AGAIN},
 	{"calibration", "the load is below 0: the machine was not idle when it was calibrated, or "
-			"has changed since: run 'cyclesoak -C' on the idle system"},
+			"has changed since: run 'cyclesoak -C' on the idle machine"},
 	{"soaked_already", NULL},
 	{"not_measured", NULL},
-	{"scheduler", "a sched_ext scheduler runs and may prefer the soakers: the load is unsafe"},
+	{"scheduler", "a sched_ext scheduler runs and may prefer the soakers: the load is unsafe: "
+		      "use --idle"},
 	{"other", NULL},
 };
 
@@ -75,10 +77,12 @@ void limits_warn(void)
 	cpu_mask set;
 
 	if (cpu_cgroup_find(&group) && cpu_cgroup_quota(&group, value, sizeof(value)))
-		warnx("this control group has a CPU quota (%s): throttled time counts as idle",
+		warnx("this control group has a CPU quota (%s): it slows what is measured, and "
+		      "the load does not show by how much: remove the quota",
 		      value);
 	if (sched_getaffinity(0, sizeof(set), set) == 0 && CPU_COUNT_S(sizeof(set), set) < online)
-		warnx("this program may run on %d of the %d CPUs: the load is that of the machine",
+		warnx("this program may run on %d of the %d CPUs: the load counts what runs on "
+		      "the others, too: choose the CPUs by --on-cpus",
 		      CPU_COUNT_S(sizeof(set), set), online);
 }
 
@@ -112,8 +116,8 @@ void limits_say(unsigned unsafe, struct limits_said *said)
  */
 
 #define WATCH_NS    200000000u
-#define USAGES_MAX  8192 /* processes that are watched */
-#define SHARE_LEAST 0.1  /* of a CPU */
+#define USAGES_MAX  8192 /* processes at most */
+#define SHARE_LEAST 0.1  /* of a CPU: programs with less are not named */
 
 /* A process, and the CPU time that it has used. */
 struct usage {
@@ -122,7 +126,7 @@ struct usage {
 	struct timespec time;
 };
 
-/* Reads those of all processes, and returns how many there are. */
+/* Reads the CPU times of all processes, and returns how many processes there are. */
 static int usages_read(struct usage *u)
 {
 	DIR *d = opendir("/proc");

@@ -1,6 +1,6 @@
 /*
  * limits.h: what makes a load unsafe on this machine: the reasons, their names, a line on stderr
- * for each, and the program that keeps a CPU busy.
+ * for each, and the busiest program.
  *
  *	limits_warn();
  *	soaker_limits(soaker, &from);
@@ -16,13 +16,13 @@
 
 /* The reasons: bits of a set.  Receipts and JSON have their names. */
 enum {
-	UNSAFE_CPU_OFFLINE = 1 << 0,     /* a measured CPU was offline, or a cpuset lacked it */
-	UNSAFE_CPU_ONLINE = 1 << 1,      /* a CPU came online, which is not measured */
+	UNSAFE_CPU_OFFLINE = 1 << 0,     /* a measured CPU was offline, or missing in the cpuset */
+	UNSAFE_CPU_ONLINE = 1 << 1,      /* a CPU came online and is not measured */
 	UNSAFE_SOAKER_MOVED = 1 << 2,    /* a soaker was moved to another CPU */
 	UNSAFE_SOAKER_STOPPED = 1 << 3,  /* the soakers were stopped */
 	UNSAFE_CLOCK_SLOW = 1 << 4,      /* reading the clock takes long: short gaps are not seen */
-	UNSAFE_CLOCK_CHANGED = 1 << 5,   /* the clock source is not that of the start */
-	UNSAFE_WEIGHT = 1 << 6,          /* the soakers may take CPU from others */
+	UNSAFE_CLOCK_CHANGED = 1 << 5,   /* the clock source has changed since the start */
+	UNSAFE_WEIGHT = 1 << 6,          /* the soakers may take CPU from other programs */
 	UNSAFE_STEAL = 1 << 7,           /* the host of a virtual machine took more than 1 % */
 	UNSAFE_BASELINE_OLD = 1 << 8,    /* the baseline was measured over an hour ago */
 	UNSAFE_BASELINE_BUSY = 1 << 9,   /* the machine was not idle then */
@@ -38,20 +38,21 @@ enum {
 /* The name of the reason 1 << i. */
 const char *limits_name(int i);
 
-/* The names of a set, with commas between; an empty string of an empty set. */
+/* The names of a set, with commas between; an empty string if the set is empty. */
 const char *limits_format(unsigned unsafe, char buf[UNSAFE_STRLEN]);
 
 /* Reads such a list; false if it is malformed.  An unknown name is UNSAFE_OTHER. */
 bool limits_parse(const char *list, unsigned *unsafe);
 
-/* Before a measurement: warns of a CPU quota, and of an affinity smaller than the machine. */
+/* To be called before a measurement: warns of a CPU quota, and of an affinity smaller than the machine. */
 void limits_warn(void);
 
 /* What disturbs an instrument at a moment. */
 struct limits_mark {
 	unsigned now;         /* the reasons that hold */
-	uint64_t lost, moved; /* how often a soaker's CPU was unavailable, or not its soaker's */
-	uint64_t stops;       /* of the soakers, and continuations: odd while they are stopped */
+	uint64_t lost, moved; /* how often a soaker lost its CPU, and was found on another one */
+	uint64_t
+		stops; /* how often the soakers were stopped or continued: odd if they are stopped */
 };
 
 /* The reasons that a load between two moments is unsafe. */
@@ -64,16 +65,16 @@ unsigned limits_steal(const struct rates *r);
 
 /* The reasons that a program has printed. */
 struct limits_said {
-	_Atomic unsigned reasons;           /* those of the last load */
-	_Atomic unsigned n[UNSAFE_REASONS]; /* lines of each */
-	unsigned missing;  /* reasons why an instrument did not start that have had their line */
-	const char *place; /* the run that a line is about, or NULL where there is one alone */
-	unsigned most;     /* lines of one reason; 0: SAY_MOST */
+	_Atomic unsigned reasons;           /* the reasons of the last load */
+	_Atomic unsigned n[UNSAFE_REASONS]; /* how many lines each reason has had */
+	unsigned missing;  /* the reasons for which no load is measured that have had their line */
+	const char *place; /* the run that a line is about; NULL if there is only one */
+	unsigned most;     /* lines of one reason at most; 0: SAY_MOST */
 };
 
 /*
- * Prints a line on stderr for each reason that the load before did not have: one is printed once while
- * it lasts.  Any thread may call it.
+ * Prints a line on stderr for each reason that the load before did not have: a reason that lasts is printed
+ * once.  Any thread may call it.
  */
 void limits_say(unsigned unsafe, struct limits_said *said);
 

@@ -129,7 +129,6 @@ void load_between(const struct calibration *c, const struct load_sample *from,
  * by_idle_time.
  */
 
-struct idle;
 struct instrument;
 
 struct instrument_kind {
@@ -150,34 +149,33 @@ struct instrument_kind {
 
 struct instrument {
 	const struct instrument_kind *kind; /* NULL: no load is measured */
-	struct soaker *soaker;              /* of the one */
-	struct idle *idle;                  /* of the other, which free(3) ends */
+	struct soaker *soaker;              /* of by_soaking; otherwise NULL */
+	bool whole; /* of by_idle_time: the CPUs measured were all that were online at the start */
 };
 
 /*
  * How long the CPUs slept, as the kernel counts it: the instrument that disturbs nothing.
  *
- *	w = idle_open(&cpus, why);
- *	if (w == NULL)
+ *	if (!idle_try(&cpus, &in.whole, why))
  *		die("%s", why);
- *	in = (struct instrument){&by_idle_time, .idle = w};
+ *	in.kind = &by_idle_time;
  *
  * The kernel measures the columns idle and iowait of /proc/stat (proc_stat(5)) where it has NO_HZ: from
  * the entry of the idle loop to its exit or the next interrupt, up to the reading (get_cpu_idle_time_us(),
  * kernel/time/tick-sched.c).  It samples all other columns at ticks.  From Linux 7.2 on it samples
- * short idle periods, too, so that idle_open() tries the column before it is believed.
+ * short idle periods, too: idle_try() tests whether the columns can be used.
  */
 
 /*
- * Prepares to watch these CPUs.  Tries on one of them, for a fifth of a second, whether the kernel
- * measures idleness: a thread works for 1 ms in every 4 ms, and its own clock tells for how long.  Where
- * other programs disturb that it is tried again, for longer.  Returns NULL where the kernel does not
- * measure, or the CPU never sleeps: `why` then has a line about it.
+ * Tries on one of these CPUs, for a fifth of a second, whether the kernel measures idle time: a thread works
+ * for 1 ms in every 4 ms, and its own CPU clock tells for how long.  If other programs disturb the trial it is
+ * repeated.  Returns false if the kernel does not measure, or the CPU never sleeps: `why` then has the message.
+ * Stores in *whole whether these are all CPUs that are online.
  */
-struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX]);
+bool idle_try(const struct cpus *cpus, bool *whole, char why[DIE_MAX]);
 
-/* Stores a baseline of a machine that does nothing: all that is not idle is load. */
-void idle_gross(const struct idle *w, struct calibration *c);
+/* Stores the baseline of a machine that does nothing, for the CPUs of *c: all time that is not idle is load. */
+void idle_gross(const struct instrument *in, struct calibration *c);
 
 /* The instrument.  Any thread may read it.  What is spun is time asleep. */
 extern const struct instrument_kind by_idle_time;

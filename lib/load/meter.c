@@ -148,8 +148,8 @@ static void baseline_take(struct meter *m)
 static void name_holder(struct meter *m)
 {
 	if (m->named != m->holder.pid)
-		warnx("no load is measured while %s (pid %d) soaks the CPUs: "
-		      "on one host one -c has both ends, start zcs without it",
+		warnx("no load is measured while %s (pid %d) soaks the CPUs: stop it, or start "
+		      "zcs without -c (on one host one -c measures both ends)",
 		      m->holder.name, m->holder.pid);
 	m->named = m->holder.pid;
 }
@@ -262,7 +262,8 @@ static void measure_first(struct meter *m)
 /* Starts the soakers, which measure the first baseline unless a file has it, and parks them. */
 static void soak(struct meter *m)
 {
-	struct soaker *s = soaker_start_parkable(&m->gauge.calibration.cpus, &m->holder);
+	const struct cpus *cpus = &m->gauge.calibration.cpus;
+	struct soaker *s = soaker_start(cpus, SOAK_WAIT, true, &m->holder);
 
 	m->gauge.instrument = (struct instrument){&by_soaking, .soaker = s};
 	if (m->holder.pid >= 0) {
@@ -285,7 +286,7 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 	pthread_rwlock_init(&m->lock, NULL);
 	if (!setup->idle) {
 		soak(m);
-	} else if (gauge_watch(g)) { /* that disturbs nothing: samples go on at once */
+	} else if (gauge_start_instrument(g)) { /* it disturbs nothing: a period begins at once */
 		measure_first(m);
 		change_period(m, NULL, true);
 		m->state = METER_COUNTING;

@@ -13,10 +13,10 @@
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-#define SOAK_BUSY     0.1      /* share of the CPUs whose loss may delay a thread, too */
-#define SOAK_LOOK_NS  20000000 /* for which it is looked at what other programs have */
+#define SOAK_BUSY     0.1 /* share of the CPUs above which other programs may delay a thread, too */
+#define SOAK_LOOK_NS  20000000 /* over which the CPU time of other programs is measured */
 #define YIELD_TRIES   3
-#define SOAK_READ_NS  50000       /* for a reading of the counts, which is else repeated */
+#define SOAK_READ_NS  50000       /* a reading of the counts that took longer is repeated */
 #define SOAK_START_NS 5000000000u /* until a CPU that has no time for its soaker is reported */
 #define SLOW_GAP_NS   2000        /* the shortest gap above which a clock is slow */
 #define REMOVE_TRIES  200         /* of 10 ms: the keeper was killed, and its soakers are ending */
@@ -54,15 +54,15 @@ static pid_t lock_holder(int fd)
 	return found;
 }
 
-/* Tries once to take the lock.  If another program has it, stores that in *h. */
+/* Tries once to take the lock.  If another program has it, stores that program in *h. */
 static bool lock_try(int fd, struct lock_holder *h)
 {
 	char path[64];
 
 	if (TEMP_FAILURE_RETRY(flock(fd, LOCK_EX | LOCK_NB)) == 0)
 		return true;
-	if (errno != EWOULDBLOCK) /* waiting does not mend it */
-		die_errno("lock on " LOCK_FILE);
+	if (errno != EWOULDBLOCK) /* no wait would help */
+		die_errno("cannot lock " LOCK_FILE);
 	h->pid = lock_holder(fd);
 	snprintf(path, sizeof(path), "/proc/%d/comm", h->pid);
 	if (h->pid <= 0 || file_read_line(path, h->name, sizeof(h->name)) != 0)
@@ -70,7 +70,7 @@ static bool lock_try(int fd, struct lock_holder *h)
 	return false;
 }
 
-/* Takes the lock; tries for some seconds.  If another program still has it then, stores that in *h. */
+/* Tries to take the lock for `seconds`.  If another program still has it then, stores that program in *h. */
 static bool lock_take(int fd, double seconds, struct lock_holder *h)
 {
 	long tries = lround(seconds * 1e9 / LOCK_TRY_NS);
@@ -80,7 +80,7 @@ static bool lock_take(int fd, double seconds, struct lock_holder *h)
 	while (!lock_try(fd, h)) {
 		if (tries-- <= 0)
 			return false;
-		/* A program that has blocked the signals that end it takes them here, too. */
+		/* A signal may end the program here, even if the program has blocked it. */
 		sigprocmask(SIG_UNBLOCK, &stop, &old);
 		sleep_ns(LOCK_TRY_NS);
 		sigprocmask(SIG_SETMASK, &old, NULL);
@@ -106,35 +106,21 @@ void soaker_check_or_die(const struct soaker *s)
 			die("cannot soak CPU %d: %s", s->cpu[i].id, strerror(e));
 	if (WEXITSTATUS(status) > 128)
 		die("the soaker was killed by signal %d", WEXITSTATUS(status) - 128);
-	die("the soaker could not be started or was stopped");
+	die("the soakers could not be started: memory or threads ran out (see ulimit -a)");
 }
 
-/* Warns if the soakers may take CPU from others, which makes each load unsafe. */
-static void warn_of_weight(struct soaker *s)
+/* Warns that the soakers may take CPU from other programs: each load is then unsafe. */
+static void warn_of_weight(struct soaker *s, const char *what, int error)
 {
-	const int group = s->group_errno, policy = s->policy_errno, autogroup = s->autogroup_errno;
-	const bool inside = group == 0 && !cpu_cgroup_sees_root(&s->group);
-	const bool shared = group != 0 && cpu_cgroup_is_shared(&s->group);
-	const bool session = group != 0 && !shared && autogroup != 0;
-
-	if (policy != 0)
-		warnx("the soakers could not get the lowest priority and may take CPU from others: %s",
-		      strerror(policy));
-	if (inside || shared)
-		warnx("the soakers share this control group's weight and may take CPU from others: "
-		      "%s%s",
-		      inside ? "their idle group is inside a container"
-			     : "no idle group for them: ",
-		      inside ? "" : strerror(group));
-	if (session)
-		warnx("the soakers take CPU from other sessions: /proc/PID/autogroup: %s",
-		      strerror(autogroup));
-	s->weight = policy != 0 || inside || shared || session;
+	warnx("the soakers may take CPU from other programs: %s: %s: use --idle, or run what is "
+	      "measured by run_rr(1)",
+	      what, error > 0 ? strerror(error) : "it is inside a container");
+	s->weight = true;
 }
 
 /*
- * Waits until each CPU's soaker has run.  A CPU that other programs have whole never runs its soaker:
- * that is load, not failure.
+ * Waits until each CPU's soaker has run.  A soaker never runs on a CPU that other programs occupy: that is
+ * load, not failure.
  */
 static void wait_until_running(const struct soaker *s)
 {
@@ -145,7 +131,7 @@ static void wait_until_running(const struct soaker *s)
 		while (atomic_load(&s->cpu[i].turns) == 0) {
 			if (now_ns() > until) {
 				warnx("CPU %d left its soaker no time in 5 seconds: another "
-				      "program, perhaps a real-time one, occupies it",
+				      "program, perhaps a real-time one, has it: see top(1)",
 				      s->cpu[i].id);
 				return;
 			}
@@ -162,10 +148,10 @@ static struct soaker *soaker_new_or_die(const struct cpus *cpus)
 	int i;
 
 	if (s == MAP_FAILED)
-		die_errno("soaker");
+		die_errno("cannot start the soakers");
 	s->lock = open_retry(LOCK_FILE, O_RDONLY);
 	if (s->lock < 0)
-		die_errno(LOCK_FILE);
+		die_errno("cannot open " LOCK_FILE);
 	s->n = cpus->n;
 	s->online = sysconf(_SC_NPROCESSORS_ONLN);
 	file_read_line(CLOCK_SOURCE, s->clock, sizeof(s->clock));
@@ -182,19 +168,22 @@ static void soaker_fork_or_die(struct soaker *s)
 	int ends[2];
 	pid_t pid;
 
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		die_errno("soaker");
 	signal(SIGCHLD, SIG_DFL); /* were it ignored, the keeper could not be waited for */
-	pid = fork();
-	if (pid < 0)
-		die_errno("fork");
+	if (pipe2(ends, O_CLOEXEC) != 0 || (pid = fork()) < 0)
+		die_errno("cannot start the soakers");
 	if (pid == 0)
 		keeper_main(s, ends);
-	s->keeper = pid;
+	s->keeper = pid; /* the child shares *s */
 	close(ends[0]);
 	s->pipe = ends[1];
 	wait_until_running(s);
-	warn_of_weight(s);
+	if (s->policy_errno != 0)
+		warn_of_weight(s, "SCHED_IDLE or nice 19", s->policy_errno);
+	if (s->group_errno == 0 ? !cpu_cgroup_sees_root(&s->group)
+				: cpu_cgroup_is_shared(&s->group))
+		warn_of_weight(s, "the idle control group", s->group_errno);
+	else if (s->group_errno != 0 && s->autogroup_errno != 0)
+		warn_of_weight(s, "/proc/PID/autogroup", s->autogroup_errno);
 }
 
 static bool yields(const struct yield *y)
@@ -202,7 +191,7 @@ static bool yields(const struct yield *y)
 	return !(y->kept < YIELD_KEPT) && !(y->late > YIELD_LATE);
 }
 
-/* The CPU-seconds that other tasks than the soakers have had. */
+/* The CPU-seconds that tasks other than the soakers have had. */
 static double tasks_seconds(const struct soaker *s)
 {
 	struct load_sample c;
@@ -217,8 +206,8 @@ static double tasks_seconds(const struct soaker *s)
 }
 
 /*
- * Starts the soakers of a program that has the lock, and warns if they do not yield.  If other programs
- * disturb the trial, they hardly do so three times; where they have much of the CPUs it tells nothing.
+ * Starts the soakers of a program that has the lock, and warns if they do not yield.  Other programs may disturb
+ * a trial, but hardly three in a row.  Where they have much of the CPUs the trials prove nothing.
  */
 static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 {
@@ -241,45 +230,34 @@ static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 	s->weight = true;
 	if (y.kept < YIELD_KEPT)
 		warnx("the soakers do not yield: a thread beside them kept %.0f%% of its CPU: "
-		      "the load is unsafe, and other programs are slowed",
+		      "the load is unsafe, and other programs are slowed: use --idle",
 		      100 * y.kept);
 	else
 		warnx("the soakers delay wake-ups: a thread ran %.0f us after another CPU "
-		      "had woken it: the load is unsafe",
+		      "had woken it: the load is unsafe: use --idle",
 		      1e6 * y.late);
 }
 
-/* Frees the memory that the soakers shared. */
 static void soaker_free(struct soaker *s)
 {
 	close(s->lock);
 	munmap(s, sizeof(*s) + (size_t)s->n * sizeof(s->cpu[0]));
 }
 
-struct soaker *soaker_start(const struct cpus *cpus, double wait, char why[DIE_MAX])
-{
-	struct soaker *s = soaker_new_or_die(cpus);
-	struct lock_holder h;
-
-	if (lock_take(s->lock, wait, &h)) {
-		soaker_soak_or_die(s, cpus);
-		return s;
-	}
-	snprintf(why, DIE_MAX, "CPUs are being soaked already, by %s (pid %d)", h.name, h.pid);
-	soaker_free(s);
-	return NULL;
-}
-
-struct soaker *soaker_start_parkable(const struct cpus *cpus, struct lock_holder *h)
+struct soaker *soaker_start(const struct cpus *cpus, double wait, bool parkable,
+			    struct lock_holder *h)
 {
 	struct soaker *s = soaker_new_or_die(cpus);
 
-	if (lock_take(s->lock, SOAK_WAIT, h)) {
+	if (lock_take(s->lock, wait, h)) {
 		h->pid = -1;
 		soaker_soak_or_die(s, cpus);
-	} else {
+	} else if (parkable) {
 		atomic_store(&s->parked, 1);
 		soaker_fork_or_die(s);
+	} else {
+		soaker_free(s);
+		return NULL;
 	}
 	return s;
 }
@@ -339,10 +317,10 @@ void soaker_limits(const struct soaker *s, struct limits_mark *m)
 }
 
 /*
- * A gap that is open at the time of the reading is counted up to then, as time in which the soaker
- * was switched out; before the first turn all of the time since the clock's zero is such a gap.  The
- * counts are read again if a gap was counted meanwhile, or if the reader lost the CPU; a soaker that
- * is switched out while it counts a gap does not keep the reader for long.
+ * A gap that is open when the counts are read counts up to that moment, as time in which the soaker was
+ * switched out.  Before the first turn all of the time since the clock's zero is such a gap.  The counts are
+ * read again if a gap was counted meanwhile, or if the reader lost the CPU.  The number of tries is limited, as
+ * a soaker may be switched out while it counts a gap.
  */
 void soak_count(const struct soaker *s, int i, struct load_sample *c)
 {

@@ -1,7 +1,7 @@
 /*
- * soaker.h: keeps every CPU busy at the lowest priority, and counts what that could do.
+ * soaker.h: keeps every CPU busy at the lowest priority, and counts how much idle work was done.
  *
- *	s = soaker_start(&cpus, SOAK_WAIT, why);
+ *	s = soaker_start(&cpus, SOAK_WAIT, false, &holder);
  *	soak_count(s, 0, &from);
  *	...
  *	soaker_check_or_die(s);
@@ -24,12 +24,12 @@ struct soaker;
 /* The program that has the lock of the soakers. */
 struct lock_holder {
 	pid_t pid;     /* 0: not known */
-	char name[64]; /* made up if its process cannot be read */
+	char name[64]; /* a description if the process cannot be read */
 };
 
 /*
- * What a soaker has done up to a moment, or all of them: counted, or (spin, work) against a baseline in
- * CPU-seconds of the idle machine.
+ * What one soaker, or all of them, has done up to a moment: as counted, or with `spin` and `work` divided by
+ * a baseline, which makes them CPU-seconds of the idle machine.
  */
 struct load_sample {
 	uint64_t ns;  /* the moment, of raw_ns() */
@@ -38,45 +38,44 @@ struct load_sample {
 	double work;  /* turns; of idle time: iowait */
 	double tasks; /* time that other tasks had the CPU, by the scheduler's clock */
 	double host;  /* time that the host of a virtual machine took from the soaker */
-	double steal; /* time that the host took, as the kernel counts it; of one CPU: the mean */
+	double steal; /* time that the host took, by the kernel's count; of one CPU: the CPUs' mean */
 	double switches;           /* how often a task displaced a soaker */
 	struct limits_mark limits; /* of all CPUs, in every sample */
 };
 
-/* Seconds to wait for another set of soakers, in which those of a killed program end. */
+/* Seconds to wait for another set of soakers: the soakers of a killed program end in this time. */
 #define SOAK_WAIT 2
 
 /*
- * Starts soaking and returns when every CPU's soaker runs.  If another set still runs after `wait`
- * seconds, returns NULL and names its holder in `why`, which SOAK_WAY_OUT is to follow.  Dies
- * if a CPU cannot be had; warns of a CPU that leaves its soaker no time, if the soakers may take CPU
- * from others, and if they do not yield to others.  To be called before there are threads.
+ * Starts soaking and returns when the soaker of every CPU runs.  If another set of soakers still runs after
+ * `wait` seconds, stores the program that has it in *h, otherwise makes h->pid -1.  Beside another set
+ * soakers that are parkable sleep from the start, without the lock; for others the result is NULL, and
+ * SOAKED_ALREADY is the message.  Dies if a CPU cannot be soaked.  Warns if a CPU leaves its soaker no time, if
+ * the soakers may take CPU from other programs, and if they do not yield to them.  To be called before there
+ * are threads.
  */
-struct soaker *soaker_start(const struct cpus *cpus, double wait, char why[DIE_MAX]);
+struct soaker *soaker_start(const struct cpus *cpus, double wait, bool parkable,
+			    struct lock_holder *h);
 
-#define SOAK_WAY_OUT "wait for it (--wait SECS) or stop it (on one host one -c has both ends)"
+/* A format of printf(3), for the name and the pid of a lock_holder. */
+#define SOAKED_ALREADY                                                                             \
+	"CPUs are being soaked already, by %s (pid %d): "                                          \
+	"wait for it (--wait SECS) or stop it (on one host one -c measures both ends)"
 
-/*
- * The same for a program that does not soak all of the time.  Where another set runs, *h has its
- * holder and these soakers are parked from the start: they sleep, without the machine's lock.  Otherwise
- * h->pid is -1.
- */
-struct soaker *soaker_start_parkable(const struct cpus *cpus, struct lock_holder *h);
-
-/* Puts the soakers to sleep, unlocks the machine.  Their counts are invalid until they are back. */
+/* Puts the soakers to sleep, and unlocks the machine.  Their counts are invalid until they run again. */
 void soaker_park(struct soaker *s);
 
 /*
- * Has the soakers go on, if no other set runs; otherwise returns false and stores its holder in
- * *h.  They count undisturbed SOAK_SETTLE_NS later: a sample is compared with others that
- * were taken since.  Dies if the soakers have ended.
+ * Wakes the soakers, if no other set runs; otherwise returns false and stores the program that has it in *h.
+ * The soakers count undisturbed after SOAK_SETTLE_NS: only samples from then on are compared with each other.
+ * Dies if the soakers have ended.
  */
 bool soaker_unpark(struct soaker *s, struct lock_holder *h);
 
-/* Dies if the soakers have ended: the work that they no longer do would be taken for load. */
+/* Dies if the soakers have ended: the work that they no longer do would count as load. */
 void soaker_check_or_die(const struct soaker *s);
 
-/* Reads what the soaker of the i-th CPU has counted up to now; `steal` and the limits are not of it. */
+/* Reads what the soaker of the i-th CPU has counted up to now: all of a sample but `steal` and the limits. */
 void soak_count(const struct soaker *s, int i, struct load_sample *c);
 
 /* Reads what disturbs the soakers.  Any thread may call it. */

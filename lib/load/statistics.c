@@ -1,10 +1,9 @@
 #include "lib/load/statistics.h"
 
 /*
- * From 5 degrees of freedom on it is the expansion of Cornish and Fisher in powers of 1 / freedom
- * (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5), which is 0.1 % too small at
- * most; below, the table's value, in between a straight line over 1 / freedom, which is above the
- * true curve.
+ * From 5 degrees of freedom on, t is the expansion of Cornish and Fisher in powers of 1 / freedom (Abramowitz
+ * and Stegun, Handbook of Mathematical Functions, 26.7.5), which is too small by 0.1 % at most.  Below 5 it is
+ * the table's value, and between two values a straight line over 1 / freedom, which lies above the true curve.
  */
 double student_t(double freedom)
 {
@@ -70,10 +69,8 @@ void mean_of_middle(double *v, int n, double *mean, double *sd)
 	*sd = hypot(deviation, all - *mean);
 }
 
-static struct estimate estimate_of(int n, double mean, double sd)
+static struct estimate estimate_of(double mean, double half)
 {
-	const double half = student_t(n - 1) * sd / sqrt(n);
-
 	return (struct estimate){mean, mean - half, mean + half};
 }
 
@@ -82,10 +79,10 @@ struct estimate statistics_mean(const double *x, int n)
 	double mean, sd;
 
 	n = mean_of(x, n, &mean, &sd);
-	return estimate_of(n, mean, sd);
+	return estimate_of(mean, student_t(n - 1) * sd / sqrt(n));
 }
 
-/* A value that is not above 0 has no logarithm: its mean is infinite, and no estimate. */
+/* A value that is not above 0 has no logarithm: the mean is then infinite, and the estimate not known. */
 static struct estimate exponential(struct estimate e)
 {
 	return (struct estimate){isinf(e.value) ? NAN : exp(e.value), exp(e.low), exp(e.high)};
@@ -113,12 +110,12 @@ struct estimate statistics_ratio(const double *a, const double *b, int n)
 	double mean, sd;
 
 	n = mean_of_logs(a, b, n, &mean, &sd);
-	return exponential(estimate_of(n, mean, sd));
+	return exponential(estimate_of(mean, student_t(n - 1) * sd / sqrt(n)));
 }
 
 struct estimate statistics_ratio_unpaired(const double *a, int n, const double *b, int m)
 {
-	double mean_a, mean_b, va, vb, freedom, half;
+	double mean_a, mean_b, va, vb, freedom;
 
 	n = mean_of_logs(a, NULL, n, &mean_a, &va);
 	m = mean_of_logs(b, NULL, m, &mean_b, &vb);
@@ -132,9 +129,7 @@ struct estimate statistics_ratio_unpaired(const double *a, int n, const double *
 	}
 	if (va + vb == 0)
 		freedom = n + m - 2; /* no value differs from the others */
-	half = student_t(freedom) * sqrt(va + vb);
-	return exponential(
-		(struct estimate){mean_a - mean_b, mean_a - mean_b - half, mean_a - mean_b + half});
+	return exponential(estimate_of(mean_a - mean_b, student_t(freedom) * sqrt(va + vb)));
 }
 
 double statistics_half(const struct estimate *e)

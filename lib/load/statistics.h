@@ -22,8 +22,8 @@ struct estimate {
 };
 
 /*
- * The 97.5 % quantile of Student's t distribution: that many standard errors to either side of the
- * mean are its 95 % interval.  The degrees of freedom need not be whole; there are at least 1.
+ * The 97.5 % quantile of Student's t distribution: the 95 % interval of a mean is this number of standard errors
+ * to either side.  The degrees of freedom need not be whole; fewer than 1 count as 1.
  */
 double student_t(double freedom);
 
@@ -31,37 +31,36 @@ double student_t(double freedom);
 double median_of(double *v, int n);
 
 /*
- * The mean and standard deviation of n values, without those that are NAN; NAN where they have none.
+ * Stores the mean and the standard deviation of those of n values that are not NAN, or NAN if there are none.
  * Returns how many values are known.
  */
 int mean_of(const double *v, int n, double *mean, double *sd);
 
 /*
- * The mean of the middle half of n values, so that one burst does not become the baseline, and
- * the standard deviation of all, estimated from their median deviation (times 1.4826, which holds
- * for a normal distribution).  Bursts that come again will also be in what is measured, so that by
- * how much they move the mean of all is part of the deviation.  The values are lost.
+ * Stores the mean of the middle half of n values, so that one burst does not become the baseline, and the
+ * standard deviation of all, estimated from their median deviation (times 1.4826, which holds for a normal
+ * distribution).  Bursts will come again in what is measured: the deviation includes by how much they move the
+ * mean of all.  The values are overwritten.
  */
 void mean_of_middle(double *v, int n, double *mean, double *sd);
 
 /*
- * A value that is NAN is not known, and is omitted, as is the other of its pair.
+ * Values that are NAN are not known.  They are omitted, together with the other value of the pair.
  */
 
-/* The arithmetic mean of n values, which vary from one to the next. */
+/* The arithmetic mean of n values, with the interval that follows from their scatter. */
 struct estimate statistics_mean(const double *x, int n);
 
 /*
- * The geometric mean of the n ratios a[i] / b[i] of measurements that belong together, with the
- * interval of the mean of their logarithms.  All known values must be above 0, else it is not
- * known.
+ * The geometric mean of the ratios a[i] / b[i] of n pairs, with the interval of the mean of their logarithms.
+ * It is not known unless all known values are above 0.
  */
 struct estimate statistics_ratio(const double *a, const double *b, int n);
 
 /*
  * The ratio of the geometric means of a and b, which were measured independently: Welch's t test on
  * the logarithms, with the degrees of freedom of Welch and Satterthwaite (1947).  A single value is
- * taken to vary like those of the other side.
+ * assumed to vary like the values of the other side.
  */
 struct estimate statistics_ratio_unpaired(const double *a, int n, const double *b, int m);
 
@@ -80,11 +79,11 @@ struct history {
 	unsigned unsafe;    /* the reasons of all periods */
 };
 
-/* Adds a period; one without a load, since no CPU was soaked in it, only counts. */
+/* Adds a period.  A period without a load (NAN) is only counted. */
 void history_add(struct history *h, double load, double uncertainty, unsigned unsafe);
 
 /*
- * The mean of the periods' loads; NAN where there is none.  Stores half of its 95 % interval, which has
- * the baseline's uncertainty, common to all periods, and the periods' own variation.
+ * The mean of the periods' loads; NAN if there are none.  Stores half of its 95 % interval, from the baseline's
+ * uncertainty, which all periods share, and from how the periods vary.
  */
 double history_mean(const struct history *h, double *half);

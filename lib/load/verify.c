@@ -108,9 +108,7 @@ static void expect(struct verdict *r, enum verdict_relation relation, double exp
 		   double tolerance)
 {
 	const double above = r->measured - expected;
-	const double off = relation == EXPECT_AT_MOST    ? above
-			   : relation == EXPECT_AT_LEAST ? -above
-							 : fabs(above);
+	const double off = relation == EXPECT_EQUAL ? fabs(above) : relation * above;
 
 	r->relation = relation;
 	r->expected = expected;
@@ -206,31 +204,22 @@ static void judge_wakes(const struct judge *j)
 
 static const struct {
 	struct burner_work work;
-	bool first, last;                     /* the CPUs: a receiver is on the last */
-	void (*judge)(const struct judge *j); /* NULL: it is only judged together with another */
-	const char *what;                     /* as its line has it, if it has one */
+	enum { FIRST = 1, LAST, BOTH } cpus;  /* of those measured: a receiver is on the last */
+	void (*judge)(const struct judge *j); /* NULL: the load is judged together with another */
+	const char *what;                     /* the text of its line, if it has one */
 } loads[VERIFY_LOADS] = {
-	[VERIFY_ZERO] = {{.share = 0}, false, false, judge_zero, NULL},
-	[VERIFY_BURN_10] = {{.share = 0.1, .rate = 100}, true, false, judge_burner, "10% of a CPU"},
-	[VERIFY_BURN_50] = {{.share = 0.5, .rate = 100}, true, false, judge_burner, "50% of a CPU"},
-	[VERIFY_BURN_95] =
-		{{.share = 0.95, .rate = 100}, true, false, judge_burner, "95% of a CPU"},
-	[VERIFY_BURN_LAST] = {{.share = 0.5, .rate = 100}, false, true, NULL, NULL},
-	[VERIFY_BURN_BOTH] = {{.share = 0.5, .rate = 100}, true, true, judge_sum, NULL},
-	[VERIFY_VETH] = {{.share = 0, .rate = 2000, .path = BURNER_VETH}, true, true, NULL, NULL},
-	[VERIFY_VETH_RPS] = {{.share = 0, .rate = 2000, .path = BURNER_VETH_RPS},
-			     true,
-			     true,
-			     judge_softirqs,
-			     NULL},
-	[VERIFY_WAKE_1] =
-		{{.share = 0, .rate = 1000}, false, true, judge_wakes, "1,000 a second, each"},
-	[VERIFY_WAKE_5] =
-		{{.share = 0, .rate = 5000}, false, true, judge_wakes, "5,000 a second, each"},
-	[VERIFY_WAKE_20] =
-		{{.share = 0, .rate = 20000}, false, true, judge_wakes, "20,000 a second, each"},
-	[VERIFY_STREAM] =
-		{{.share = 0, .rate = 2000, .path = BURNER_LOOPBACK}, true, true, NULL, NULL},
+	[VERIFY_ZERO] = {{.share = 0}, 0, judge_zero, NULL},
+	[VERIFY_BURN_10] = {{.share = 0.1, .rate = 100}, FIRST, judge_burner, "10% of a CPU"},
+	[VERIFY_BURN_50] = {{.share = 0.5, .rate = 100}, FIRST, judge_burner, "50% of a CPU"},
+	[VERIFY_BURN_95] = {{.share = 0.95, .rate = 100}, FIRST, judge_burner, "95% of a CPU"},
+	[VERIFY_BURN_LAST] = {{.share = 0.5, .rate = 100}, LAST, NULL, NULL},
+	[VERIFY_BURN_BOTH] = {{.share = 0.5, .rate = 100}, BOTH, judge_sum, NULL},
+	[VERIFY_VETH] = {{.rate = 2000, .path = BURNER_VETH}, BOTH, NULL, NULL},
+	[VERIFY_VETH_RPS] = {{.rate = 2000, .path = BURNER_VETH_RPS}, BOTH, judge_softirqs, NULL},
+	[VERIFY_WAKE_1] = {{.rate = 1000}, LAST, judge_wakes, "1,000 a second, each"},
+	[VERIFY_WAKE_5] = {{.rate = 5000}, LAST, judge_wakes, "5,000 a second, each"},
+	[VERIFY_WAKE_20] = {{.rate = 20000}, LAST, judge_wakes, "20,000 a second, each"},
+	[VERIFY_STREAM] = {{.rate = 2000, .path = BURNER_LOOPBACK}, BOTH, NULL, NULL},
 };
 
 /*
@@ -254,9 +243,9 @@ static void measure(const struct verify *v, struct gauge *g, int i, enum verify_
 	int tries = 2;
 
 	work.seconds = LOAD_SECONDS;
-	if (loads[c].first)
+	if (loads[c].cpus & FIRST)
 		work.cpu[work.n++] = v->cpus.id[0];
-	if (loads[c].last)
+	if (loads[c].cpus & LAST)
 		work.cpu[work.n++] = v->cpus.id[v->cpus.n - 1];
 	gauge_mark_open(g, &from);
 	gauge_mark_open(g, &to);

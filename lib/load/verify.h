@@ -24,17 +24,17 @@ void values_add(struct values *v, double x);
 /* The median, or NAN of none. */
 double values_median(const struct values *v);
 
-/* The two instruments, and soaking of a sibling alone: what a lone thread's speed is measured with. */
+/* The two instruments, and the soaking of a sibling alone, which only slows a lone thread. */
 enum { VERIFY_SOAK, VERIFY_IDLE, VERIFY_INSTRUMENTS, VERIFY_SIBLING = VERIFY_INSTRUMENTS };
 
 /* What is measured with each instrument. */
 enum verify_load {
 	VERIFY_ZERO,
-	VERIFY_BURN_10, /* on the first CPU, as the next two */
+	VERIFY_BURN_10, /* 10 % of the first CPU; the next two work there, too */
 	VERIFY_BURN_50,
 	VERIFY_BURN_95,
 	VERIFY_BURN_LAST, /* 50 % of the last CPU */
-	VERIFY_BURN_BOTH, /* of the first and the last */
+	VERIFY_BURN_BOTH, /* 50 % of the first CPU and of the last */
 	VERIFY_VETH,
 	VERIFY_VETH_RPS,
 	VERIFY_WAKE_1, /* 1,000 wake-ups per second */
@@ -44,14 +44,14 @@ enum verify_load {
 	VERIFY_LOADS
 };
 
-/* What one instrument measured of a load, in CPUs, each time that it was safe. */
+/* What one instrument measured of a load, in CPUs, each time that the load was safe. */
 struct series {
-	struct values load, half; /* half of the 95 % interval */
-	struct values ran;        /* by this process's CPU clock */
-	struct values excess;     /* the load less that */
+	struct values load, half; /* the load, and half of its 95 % interval */
+	struct values ran;        /* the burner's CPU time, by the clock of this process */
+	struct values excess;     /* the load less the burner's CPU time */
 	struct values rate;       /* what the burner counted, per second */
 	int unsafe_loads;
-	unsigned unsafe; /* their reasons, or why there is no load at all */
+	unsigned unsafe; /* the reasons of the unsafe loads, or why there is no load at all */
 };
 
 struct evidence {
@@ -59,8 +59,8 @@ struct evidence {
 	struct series of[VERIFY_INSTRUMENTS + 1][VERIFY_LOADS];
 	struct values kept, late;                    /* of yield_measure() beside the soakers */
 	struct values speed[VERIFY_INSTRUMENTS + 1]; /* turns per CPU-second of a lone thread */
-	double steal;                                /* the greatest of any load, as a share */
-	char no_softirqs[DIE_MAX]; /* why softirqs cannot be moved; empty: they can */
+	double steal; /* the greatest share of the CPU time that the host took during a load */
+	char no_softirqs[DIE_MAX]; /* why softirqs cannot be moved; empty if they can be */
 };
 
 /*
@@ -69,27 +69,27 @@ struct evidence {
  */
 void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct evidence *e);
 
-/* Adds a load, beside which a burner worked. */
+/* Adds a load that was measured while a burner worked. */
 void evidence_add(struct evidence *e, int instrument, enum verify_load c, const struct load *l,
 		  const struct burner_done *d);
 
 enum verdict_kind { VERDICT_FIGURE, VERDICT_PASS, VERDICT_FAIL, VERDICT_NOT_RUN };
 
 /* What a step expects. */
-enum verdict_relation { EXPECT_NOTHING, EXPECT_EQUAL, EXPECT_AT_LEAST, EXPECT_AT_MOST };
+enum verdict_relation { EXPECT_AT_LEAST = -1, EXPECT_NOTHING, EXPECT_AT_MOST, EXPECT_EQUAL };
 
 /* One line. */
 struct verdict {
 	const char *step, *what;
-	const char *instrument; /* as reports have it; NULL: the line is of neither */
+	const char *instrument; /* its name in reports; NULL: the line is about neither */
 	const char *unit;
-	double measured, half; /* NAN: not known; `half` is of a figure's 95 % interval */
+	double measured, half; /* `half` is half of the 95 % interval; NAN: not known */
 	enum verdict_relation relation;
 	double expected, tolerance;
 	enum verdict_kind kind;
-	int loads, unsafe_loads; /* safe ones, and others */
-	unsigned unsafe;         /* the reasons of the latter */
-	const char *why;         /* why the step could not be run; NULL: there was no safe load */
+	int loads, unsafe_loads; /* how many loads were safe, and how many unsafe */
+	unsigned unsafe;         /* the reasons of the unsafe loads */
+	const char *why;         /* why the step could not be run; NULL: no load was safe */
 };
 
 #define VERDICTS_MOST 40

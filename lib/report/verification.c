@@ -2,21 +2,13 @@
 
 #include "lib/report/units.h"
 
-/* As JSON and text have them. */
-static const struct {
-	const char *json, *text;
-} kinds[] =
-	{
-		[VERDICT_FIGURE] = {"figure", "-"},
-		[VERDICT_PASS] = {"pass", "pass"},
-		[VERDICT_FAIL] = {"fail", "FAIL"},
-		[VERDICT_NOT_RUN] = {"not_run", "not run"},
-},
-  relations[] = {
-	  [EXPECT_EQUAL] = {"equal", ""},
-	  [EXPECT_AT_LEAST] = {"at_least", ">= "},
-	  [EXPECT_AT_MOST] = {"at_most", "<= "},
-};
+/* In the order of enum verdict_kind, for JSON and for text. */
+static const char *const kinds[][2] = {
+	{"figure", "-"}, {"pass", "pass"}, {"fail", "FAIL"}, {"not_run", "not run"}};
+
+/* In the order of enum verdict_relation, from EXPECT_AT_LEAST on. */
+static const char *const relations[][2] = {
+	{"at_least", ">= "}, {NULL, NULL}, {"at_most", "<= "}, {"equal", ""}};
 
 /*
  * Text.
@@ -27,9 +19,6 @@ static const struct {
 static void report_line(const struct verdict *r)
 {
 	const int digits = r->unit[0] == 'C' ? 3 : r->unit[0] == 't' ? 2 : 1;
-	const double beyond = r->relation == EXPECT_AT_LEAST  ? -r->tolerance
-			      : r->relation == EXPECT_AT_MOST ? r->tolerance
-							      : 0;
 	char measured[CELL] = "-", expected[CELL] = "";
 
 	if (!isnan(r->measured)) {
@@ -39,15 +28,17 @@ static void report_line(const struct verdict *r)
 		string_append(measured, CELL, " %s", r->unit);
 	}
 	if (r->relation != EXPECT_NOTHING && !isnan(r->expected) && !isnan(r->tolerance))
-		snprintf(expected, CELL, "%s%.*f", relations[r->relation].text, digits,
-			 r->expected + beyond);
+		snprintf(expected, CELL, "%s%.*f", relations[r->relation - EXPECT_AT_LEAST][1],
+			 digits,
+			 r->expected +
+				 (r->relation == EXPECT_EQUAL ? 0 : r->relation * r->tolerance));
 	if (expected[0] != '\0' && r->relation == EXPECT_EQUAL)
 		string_append(expected, CELL, " +-%.*f", digits, r->tolerance);
 	report("%-8s %-22s %-9s %-14s %-14s %s\n", r->step, r->what,
-	       r->instrument != NULL ? r->instrument : "", measured, expected, kinds[r->kind].text);
+	       r->instrument != NULL ? r->instrument : "", measured, expected, kinds[r->kind][1]);
 }
 
-/* Stores why a step could not be run, or what was unsafe; an empty string where there is nothing. */
+/* Stores why a step could not be run, or which loads were unsafe; an empty string if neither is so. */
 static void format_reason(const struct verdict *r, char buf[DIE_MAX])
 {
 	char reasons[UNSAFE_STRLEN];
@@ -61,7 +52,7 @@ static void format_reason(const struct verdict *r, char buf[DIE_MAX])
 		snprintf(buf, DIE_MAX, "no load: %s", reasons);
 }
 
-/* A reason that holds for several lines is printed once, behind the first. */
+/* A reason that several lines share is printed once, after the first of them. */
 void verification_report(const struct evidence *e, const struct verdicts *v)
 {
 	char reason[DIE_MAX], last[DIE_MAX] = "";
@@ -95,11 +86,11 @@ static void json_verdict(struct json *j, const struct verdict *r)
 	json_number(j, "measured", r->measured);
 	json_number(j, "uncertainty", r->half);
 	if (r->relation != EXPECT_NOTHING) {
-		json_string(j, "relation", relations[r->relation].json);
+		json_string(j, "relation", relations[r->relation - EXPECT_AT_LEAST][0]);
 		json_number(j, "expected", r->expected);
 		json_number(j, "tolerance", r->tolerance);
 	}
-	json_string(j, "verdict", kinds[r->kind].json);
+	json_string(j, "verdict", kinds[r->kind][0]);
 	json_count(j, "loads", (uint64_t)r->loads);
 	json_count(j, "unsafe_loads", (uint64_t)r->unsafe_loads);
 	json_unsafe(j, r->unsafe);

@@ -84,8 +84,8 @@ it 'cyclesoak -1 that is interrupted: a line, in JSON too, and exit 1'; ( begin
 	wait "$SOAK" || status=$?
 	cat out err
 	[ $status -eq 1 ]
-	grep -qx "cyclesoak: interrupted before the period was over" err
-	grep -q '"error":"interrupted before the period was over"}$' out
+	grep -qx "cyclesoak: interrupted before the period ended: nothing was measured" err
+	grep -q '"error":"interrupted before the period ended: nothing was measured"}$' out
 ); ok
 it 'cyclesoak, stdout closed: an error'; ( begin
 	{ status=0; "$cyclesoak" -p 0.1 2>err || status=$?; echo $status >status; } | head -n 1 >out

@@ -64,7 +64,7 @@ it 'a CPU goes offline: there is no load, with one line, until it is back and it
 	safe cpu_offline
 	jq -e '.cpus == 2 and .load_percent > -10' period
 	prints '0 1' eval 'cpus_of "$(soaker_of "$SOAK")" | sed 1d | sort | paste -sd " "'
-	one_warning 'a CPU went offline or came back'
+	one_warning 'a measured CPU was offline'
 ); ok
 it 'a CPU that goes offline and comes back within a period makes it unsafe'; ( begin
 	echo 0 >$cpu1
@@ -84,6 +84,6 @@ it 'a CPU comes online that is not soaked: unsafe while it is there, with one li
 	unsafe cpu_online
 	echo 0 >$cpu1
 	safe cpu_online
-	one_warning 'a CPU came online that is not measured'
+	one_warning 'a CPU came online and is not measured'
 ); ok
 finish

@@ -28,18 +28,14 @@ static void test_lists(void)
 	}
 }
 
-static void soak_too_many(void *arg)
+static void soak_too_many(void *none)
 {
-	static const struct cpus none;
-
-	cpus_to_soak(CPUS_MAX, &none, arg);
+	cpus_to_soak(CPUS_MAX, none);
 }
 
-static void soak_list(void *arg)
+static void soak_list(void *list)
 {
-	static struct cpus c;
-
-	cpus_to_soak(0, arg, &c);
+	cpus_to_soak(0, list);
 }
 
 static void test_machine(void)
@@ -50,18 +46,18 @@ static void test_machine(void)
 	cpus_online(&online);
 	ok(online.n >= 1 && online.n == (int)sysconf(_SC_NPROCESSORS_ONLN),
 	   "cpus_online has as many CPUs as sysconf(3)");
-	cpus_to_soak(0, &list, &c);
+	c = cpus_to_soak(0, &list);
 	ok(c.n == online.n, "cpus_to_soak: 0 stands for all CPUs");
-	cpus_to_soak(1, &list, &c);
+	c = cpus_to_soak(1, &list);
 	ok(c.n == 1 && c.id[0] == online.id[0], "cpus_to_soak: 1 stands for the first CPU");
-	ok(died(soak_too_many, &c) == EXIT_USAGE &&
+	ok(died(soak_too_many, &list) == EXIT_USAGE &&
 		   strstr(printed, "-N, --cpus: 8192 is more than the ") != NULL,
 	   "cpus_to_soak: more CPUs than there are is a usage error");
 	list = (struct cpus){2, {online.id[online.n - 1], online.id[0]}};
 	ok(cpu_of(&list, 0) == list.id[0] && cpu_of(&list, 1) == list.id[1] &&
 		   cpu_of(&list, 2) == list.id[0],
 	   "the CPUs of a list repeat behind its end");
-	cpus_to_soak(0, &list, &c);
+	c = cpus_to_soak(0, &list);
 	ok(c.n == (online.n > 1 ? 2 : 1) && c.id[0] == online.id[0] &&
 		   c.id[c.n - 1] == online.id[online.n - 1],
 	   "cpus_to_soak: a list is soaked once each, ascending");
