@@ -34,11 +34,4 @@ peers -r 1 -t 0.1 --only ^(bare|zc)
 results -r 1 -t 0.1 -o folder
 ^ *splice +zerocopy 
 END
-it 'results: the files of each experiment'; ( begin; need python3
-	for name in requests writes sweep methods binding traffic; do
-		for kind in txt tsv json; do
-			[ -s "folder/$name.$kind" ]
-		done
-	done
-); ok
 finish

@@ -1,22 +1,19 @@
 #!/bin/sh
-# Each system call fails once, or moves less than it was asked to: what zcc, zcs and run_rr make of it.  The soakers
+# Each system call fails once, or moves less than it was asked to: what zcc and zcs make of it.  The soakers
 # are soakfaults.sh's.
 #
 # seconds: 8
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
 
-zcc=$BIN/zcc zcs=$BIN/zcs run_rr=$BIN/run_rr
+zcc=$BIN/zcc zcs=$BIN/zcs
 
 head -c 70000 /dev/urandom >file
 : >empty
 printf a >byte
 
 # json_line FILE: one object
-json_line()
-{
-	one_line "$1" && has_line '{*}' "$1"
-}
+json_line() { one_line "$1" && has_line '{*}' "$1"; }
 
 # sent: how many bytes of the files zcc must have sent, each $times times; those that it skips, which
 # it names, are not among them
@@ -50,10 +47,7 @@ right()
 		$1 ~ /^(interrupts|packets).s/ && $NF > 1e8 || /nan/ || /^ *(MSS bytes|window KiB) +0$/ { bad++ }
 		END { exit n != 1 || bad || bare == all }' out
 }
-met()
-{
-	tail -n 1 zcs.out | grep -q " $(sent) bytes in "
-}
+met() { tail -n 1 zcs.out | grep -q " $(sent) bytes in "; }
 { u32 2; for pass in 1 2; do u32 3 70000; cat file; u32 0 1; cat byte; done; } >stream
 start_zcs
 times=2
@@ -84,10 +78,7 @@ scenario()
 	# shellcheck disable=SC2086
 	$UNDER "$zcc" -s 0 -p $PORT -q -n 1 -r 2 --save saved file >out 2>err || status=$?
 }
-right()
-{
-	[ "$(grep -c . saved)" -gt "$(grep -c . before)" ]
-}
+right() { [ "$(grep -c . saved)" -gt "$(grep -c . before)" ]; }
 besides=whole
 whole()
 {
@@ -129,10 +120,7 @@ right()
 		' outcome="$outcome" out
 }
 counted=failure_in_json
-failure_in_json()
-{
-	grep -Eq '"(refused|reset|no_ports|timeout|wrong_length|other)":[1-9]' out
-}
+failure_in_json() { grep -Eq '"(refused|reset|no_ports|timeout|wrong_length|other)":[1-9]' out; }
 start_zcs --reply
 args='--request 100 -n 3 -P 2 --json'
 faults 'zcc --request' zcc
@@ -170,10 +158,7 @@ for m in $(methods_of zcs | grep -v '^uring'); do
 	faults "zcs -1 -m $m" zcs
 done
 
-right()
-{
-	json_line out && grep -q '"sum_received":{[^}]*"bytes":70001,' out
-}
+right() { json_line out && grep -q '"sum_received":{[^}]*"bytes":70001,' out; }
 args='-1 --json'
 faults 'zcs -1 --json' zcs
 
@@ -195,45 +180,8 @@ right()
 		' outcome="$outcome" out
 }
 counted=failure_in_total
-failure_in_total()
-{
-	! grep -q '^total: .*; 0 refused, 0 silent, 0 too large, 0 broken$' out
-}
+failure_in_total() { ! grep -q '^total: .*; 0 refused, 0 silent, 0 too large, 0 broken$' out; }
 args='--reply'
 faults 'zcs --reply' zcs
-counted=false
-
-# The third epoll_ctl(2) is that of a client whose request has not come with it.
-it 'zcs --reply: a client that cannot be watched is rejected, and others are served'; ( begin
-	[ -z "$faults_missing" ] || skip_check "$faults_missing"
-	UNDER='timeout -k 5 40 env LD_PRELOAD=./fault.so FAULT=zcs,epoll_ctl,-,3,ENOMEM'
-	args='--reply -B 0'
-	zcs_start
-	"$HELPERS/net" send -k "$PORT" </dev/null
-	wait_until grep -q '^zcs: 127.*: rejected: out of memory$' err
-	"$zcc" -s 0 -p "$PORT" --request 100 -n 3
-	kill -TERM $p
-	ended $p
-	wait $p
-	grep -q '^total: 3 replies, 300 bytes; 1 refused,' out
-); ok
-
-if "$run_rr" true 2>/dev/null; then
-	printf '#!/bin/sh\necho ran\n' >'program'
-	chmod +x program
-	scenario()
-	{
-		status=0
-		# shellcheck disable=SC2086
-		$UNDER "$run_rr" ./program >out 2>err || status=$?
-	}
-	right()
-	{
-		has_line ran out
-	}
-	faults run_rr run_rr
-else
-	skip 'run_rr: faults' 'SCHED_RR is not allowed here'
-fi
 
 finish

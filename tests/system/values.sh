@@ -18,8 +18,9 @@ head -c 65536 /dev/zero >file
 # A figure is compared with two readings of the same counter that enclose the measured time, and two that the measured
 # time encloses: it must be between the rates of these, whatever else the machine does.
 #
-columns='user nice system idle iowait irq softirq steal'
+export columns='user nice system idle iowait irq softirq steal'
 # reading FILE: `name value` of the moment, of /proc/stat, and of both ends of a link
+cat >reading.sh <<'END'
 reading()
 {
 	date '+nanoseconds %s%N' >"$1"
@@ -32,6 +33,8 @@ reading()
 		$on sed -n "s/:/ /; s/^ *$LINK/$host/p" /proc/net/dev | awk '{ print $1 "_in", $3; print $1 "_out", $11 }' >>"$1"
 	done
 }
+END
+. ./reading.sh
 # host_is_right FILE OBJECT [IN OUT]: of the one object in the file, a host's member has the rates per second and the shares
 # in percent of the time between the readings `before`, `early`, `late` and `after`
 host_is_right()
@@ -271,17 +274,8 @@ it '-c -N 1 of zcc and cyclesoak: CPU 0 alone is soaked and reported'; ( begin
 it 'cyclesoak --json COMMAND: interrupts and the accounting are those of /proc/stat'; ( begin
 	enclosed()
 	{
-		rm -f begun over
 		reading before
-		"$BIN/cyclesoak" --json sh -c 'echo >begun; while [ ! -e over ]; do sleep 0.02; done' >out 2>err &
-		soak=$!
-		remember $soak
-		wait_until or_gone $soak [ -e begun ]
-		reading early
-		sleep 0.4
-		reading late
-		echo >over
-		wait $soak
+		"$BIN/cyclesoak" --json sh -c '. ./reading.sh; reading early; sleep 0.4; reading late'
 		reading after
 	}
 	soaking enclosed

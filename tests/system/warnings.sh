@@ -88,16 +88,4 @@ it 'zcc without files, -n and -t: the built-in set for 10 seconds; with one of t
 	grep -q '"duration":0,' out
 ); ok
 stop_zcs
-it 'a soaker that cannot be bound to its CPU: one line that names it, exit 1'; ( begin; need strace
-	! sanitized || skip_check 'sanitizers have threads of their own'
-	status=0
-	soaking strace -f -o trace -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EPERM \
-	    "$cyclesoak" -p 0.2 -n 1 || status=$?
-	! grep -q 'left its soaker no time' err || skip_check 'other programs leave the soakers no time'
-	[ $status -eq 1 ]
-	sed -i '/^strace: /d; /this control group has a CPU quota/d' err
-	one_line err
-	grep -Eqx 'cyclesoak: cannot soak CPU [0-9]+: Operation not permitted' err
-	not [ -s out ]
-); ok
 finish
