@@ -142,15 +142,20 @@ static void client_figures(struct client *c)
 }
 
 /*
- * Sends the receipt, by a call that waits until the kernel has all of it, and with it the end of the stream.  It
- * is no error if the client has closed, as clients of 2001 have.
+ * Sends the receipt, and with it the end of the stream.  It is no error if the client has closed, as clients of
+ * 2001 have.
  */
 static void send_receipt(int sock, const struct figures *f)
 {
 	char line[RECEIPT_MAX];
-	const size_t len = receipt_format(f, line);
+	size_t left = receipt_format(f, line);
+	const char *from = line;
+	ssize_t n;
 
-	send(sock, line, len, MSG_MORE);
+	while (left > 0 && (n = TEMP_FAILURE_RETRY(send(sock, from, left, MSG_MORE))) > 0) {
+		from += n;
+		left -= (size_t)n;
+	}
 	shutdown(sock, SHUT_WR);
 }
 
