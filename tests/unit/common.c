@@ -19,22 +19,20 @@ static void test_clocks(void)
 static void test_texts(void)
 {
 	/* U+009B begins a command to a terminal. */
-	const char *text = "plain ~ text|a\nb\tc|\033[2J\177|caf\303\251|\302\233m|\302\251|\302",
-		   *part, *want = "plain ~ text|a?b?c|?[2J?|caf\303\251|??m|\302\251|\302";
-	char got[32], room[8] = "", full[4] = {'f', 'u', 'l', 'l'};
+	static const char *const cases[][2] = {{"plain ~ text\n\t", "plain ~ text??"},
+					       {"\033[2J\177", "?[2J?"},
+					       {"caf\303\251 \302\233m", "caf\303\251 ??m"},
+					       {"\302", "\302"}};
+	char room[8] = "", full[4] = {'f', 'u', 'l', 'l'};
+	size_t i;
 
-	while (text != NULL) {
-		snprintf(got, sizeof(got), "%s", printable(next_of(&text)));
-		part = next_of(&want);
-		if (part == NULL)
-			abort();
-		is(got, part, "'%s' has no control characters", got);
-	}
+	for (i = 0; i < LENGTH(cases); i++)
+		is(printable(cases[i][0]), cases[i][1], "'%s' has no control characters",
+		   cases[i][1]);
 	ok(string_append(room, sizeof(room), "%d", 123) &&
-		   string_append(room, sizeof(room), "4567") && strcmp(room, "1234567") == 0,
-	   "string_append: what has just room is appended, behind what was there");
-	ok(!string_append(room, sizeof(room), "8") && strcmp(room, "1234567") == 0,
-	   "string_append: what has no room is reported, and cut off");
+		   string_append(room, sizeof(room), "4567") &&
+		   !string_append(room, sizeof(room), "8") && strcmp(room, "1234567") == 0,
+	   "string_append: text that just fits is appended, and more is reported and cut off");
 	ok(!string_append(full, sizeof(full), "x") && memcmp(full, "full", 4) == 0,
 	   "string_append: a text without an end is left as it is");
 }
@@ -57,23 +55,18 @@ static bool is_file(const char *path, mode_t mode, const char *line)
 static void test_reading(void)
 {
 	/* In 8 bytes the fifth has no room for its newline. */
-	const char *text = "123456\n|one\ntwo\n|\n|\t0\n|1234567\n|no end|", *part,
-		   *want = "123456|one||?0|error|error|error";
+	static const char *const cases[][2] = {
+		{"123456\n", "123456"}, {"one\ntwo\n", "one"}, {"\n", ""},   {"\t0\n", "?0"},
+		{"1234567\n", "error"}, {"no end", "error"},   {"", "error"}};
 	char line[8];
-	FILE *f;
+	size_t i;
 
-	while (text != NULL) {
-		f = fopen("file", "w");
-		if (f == NULL)
-			err(EXIT_FAILURE, "file");
-		print_new(f, next_of(&text));
-		fclose(f);
+	for (i = 0; i < LENGTH(cases); i++) {
+		file_replace_or_die("file", print_new, cases[i][0]);
 		if (file_read_line("file", line, sizeof(line)) != 0)
 			strcpy(line, "error");
-		part = next_of(&want);
-		if (part == NULL)
-			break;
-		is(line, part, "file_read_line: the first line of a file is '%s'", part);
+		is(line, cases[i][1], "file_read_line: the first line of a file is '%s'",
+		   cases[i][1]);
 	}
 	unlink("file");
 }

@@ -110,8 +110,8 @@ static void test_group(void)
 	    "the sums of a group are those of its clients");
 	has(printed, "\"packets_in_per_second\":10,\"packets_out_per_second\":0",
 	    "clients via one interface have its packets");
-	lacks(printed_of(true, false, false, "eth0"), "packets",
-	      "clients via two interfaces have no packets");
+	ok(strstr(printed_of(true, false, false, "eth0"), "packets") == NULL,
+	   "clients via two interfaces have no packets");
 	is(printed_of(false, true, true, "lo"), "total of 2 clients: 6000 bytes in 4.000 s\n",
 	   "a group of clients that were cut has no throughput");
 }
@@ -120,7 +120,7 @@ static void test_group(void)
 static void test_intervals(void)
 {
 	const char *p;
-	int lines = 0, warm_ups = 0, i;
+	int lines = 0, i;
 
 	server_init(false);
 	capture(STDOUT_FILENO);
@@ -134,13 +134,11 @@ static void test_intervals(void)
 		client[1].warming = i == 0;
 		interval_next(&x);
 	}
-	for (p = captured(); (p = strchr(p, '\n')) != NULL; p++) {
+	for (p = captured(); (p = strchr(p, '\n')) != NULL; p++)
 		lines++;
-		warm_ups += strncmp(p - strlen("warm-up  2 clients"), "warm-up  2 clients", 18) ==
-			    0;
-	}
 	has(printed, " 0.0-0.5", "the first interval begins with its group");
-	ok(lines == 4 && warm_ups == 1, "an interval is printed if bytes came in it");
+	has(printed, "  warm-up  2 clients\n", "an interval in which a client warms up says so");
+	ok(lines == 4, "an interval is printed if bytes came in it");
 }
 
 TESTS(test_figures, test_group, test_intervals)

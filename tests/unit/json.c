@@ -2,7 +2,7 @@
 
 #include "tests/unit/unit.h"
 
-/* Prints a document, with a newline behind it. */
+/* Prints a document and a newline. */
 #define DOCUMENT(...)                                                                              \
 	do {                                                                                       \
 		struct json j = {.depth = 0};                                                      \
@@ -10,19 +10,19 @@
 		report("\n");                                                                      \
 	} while (0)
 
-/* Prints an object of JSON, with a newline behind it. */
+/* Prints an object of JSON and a newline. */
 #define OBJECT(...) DOCUMENT(json_open(&j, NULL, '{'), __VA_ARGS__, json_close(&j, '}'))
 
 /* What is no UTF-8 becomes U+FFFD, a byte at a time, and what follows it is kept. */
 static void test_strings(void)
 {
 	const char *list =
-		"|zcc|a \"b\" \\ c|\n\t\001\037\177 ~|a/b'"
+		"|a/b' \"c\" \\|\n\t\001\037\177 ~"
 		/* sequences of 2, 3 and 4 bytes, first and last, and beside the surrogates */
 		"|\302\200\337\277|\340\240\200\355\237\277\356\200\200\357\277\277"
 		"|\360\220\200\200\364\217\277\277"
 		/* what continues nothing, and sequences without their ends */
-		"|\200a|a\377|\303|\303\"|\342\202|\342\202x|\360\237\230"
+		"|\200a|a\377|\303|\303\"|\342\202x|\360\237\230"
 		/* overlong sequences, a surrogate, U+110000 and more */
 		"|\300\257|\340\237\277|\360\217\277\277|\355\240\200|\364\220\200\200|\365\200\200\200";
 	const char *s;

@@ -29,7 +29,7 @@ static void test_addresses(void)
 		{"::ffff:192.0.2.7", "192.0.2.7:80", "a mapped IPv4 address is printed as IPv4"},
 		{"none", "unknown address", "an address of no family is unknown"},
 	};
-	char text[ADDR_STRLEN], host[HOST_STRLEN], port[PORT_STRLEN], name[IF_NAMESIZE] = "";
+	char text[ADDR_STRLEN], name[IF_NAMESIZE] = "";
 	const int files = open_files();
 	struct sockaddr_storage a;
 	size_t i;
@@ -40,9 +40,6 @@ static void test_addresses(void)
 		   cases[i][2]);
 	}
 	a = address("127.0.0.1");
-	ok(addr_split((struct sockaddr *)&a, sizeof(a), host, port) &&
-		   strcmp(host, "127.0.0.1") == 0 && strcmp(port, "80") == 0,
-	   "an address is split into host and port");
 	addr_interface((struct sockaddr *)&a, name);
 	is(name, "lo", "packets for 127.0.0.1 are routed via lo");
 	ok(open_files() == files, "the lookup of an interface leaves no descriptor open");
@@ -55,24 +52,22 @@ static void test_addresses(void)
 static void test_limited(void)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM, 0);
-	char line[32] = "";
+	static const char title[] =
+		"a send buffer of half more than the kernel's limit has a warning";
+	char line[48] = "";
 	int size;
 
 	file_read_line("/proc/sys/net/core/wmem_max", line, sizeof(line));
 	size = (int)strtol(line, NULL, 10);
 	if (size == 0 || size > INT_MAX / 2) {
-		skip("a send buffer over the kernel's limit has a warning",
-		     "the limit is not shown here, or is too large");
-		close(fd);
+		skip(title, "the limit is not shown here, or is too large");
 		return;
 	}
 	capture(STDERR_FILENO);
 	sock_set_options_or_die(fd, &(struct sock_options){.sndbuf = size});
-	is(captured(), "", "a send buffer of the kernel's limit has no warning");
-	capture(STDERR_FILENO);
 	sock_set_options_or_die(fd, &(struct sock_options){.sndbuf = size + size / 2});
-	has(captured(), "send buffer: asked for ",
-	    "a send buffer of half more than the kernel's limit has a warning");
+	snprintf(line, sizeof(line), "asked for %d bytes", size + size / 2);
+	has(captured(), line, title);
 	close(fd);
 }
 

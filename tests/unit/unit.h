@@ -57,11 +57,8 @@ static inline void put_text(const char *s)
 /* A check: `holds`, which stands at that line of the source, must be true. */
 #define ok(holds, ...) check_ok(holds, #holds, __FILE__, __LINE__, __VA_ARGS__)
 
-static inline bool check_ok(bool holds, const char *code, const char *file, int line,
-			    const char *title, ...) __attribute__((format(printf, 5, 6)));
-
-static inline bool check_ok(bool holds, const char *code, const char *file, int line,
-			    const char *title, ...)
+__attribute__((format(printf, 5, 6))) static inline bool
+check_ok(bool holds, const char *code, const char *file, int line, const char *title, ...)
 {
 	char text[512];
 	va_list ap;
@@ -104,14 +101,10 @@ static inline void show_unless(bool same, const char *got, const char *want)
 	printf("\n");
 }
 
-/* A check: a text must have, or lack, a part. */
+/* A check: a text must have a part. */
 #define has(got, part, ...)                                                                        \
 	(done_so_far.text = (got),                                                                 \
 	 show_unless(ok(strstr(done_so_far.text, part) != NULL, __VA_ARGS__), done_so_far.text,    \
-		     part))
-#define lacks(got, part, ...)                                                                      \
-	(done_so_far.text = (got),                                                                 \
-	 show_unless(ok(strstr(done_so_far.text, part) == NULL, __VA_ARGS__), done_so_far.text,    \
 		     part))
 
 /*
@@ -168,7 +161,7 @@ static inline int open_files(void)
 	return n;
 }
 
-/* What was printed that captured(), printed_by() and died() return. */
+/* What was printed, as captured() and died() return it. */
 static char printed[16384];
 
 static struct {
@@ -205,22 +198,9 @@ static inline const char *captured(void)
 	return printed;
 }
 
-/* Calls a function.  Returns what it prints. */
-static inline const char *printed_on(int to, void (*function)(void *arg), void *arg)
-{
-	capture(to);
-	function(arg);
-	return captured();
-}
-
-static inline const char *printed_by(void (*function)(void *arg), void *arg)
-{
-	return printed_on(STDOUT_FILENO, function, arg);
-}
-
 /*
- * Calls a function that is to end the program, in a process of its own.  Returns its exit status, or
- * -1 if it returns or a signal ends it.  What it prints is that on stderr.
+ * Calls a function that is to end the program, in a process of its own.  Returns the exit status, or -1 if the
+ * function returns or a signal ends the process.  `printed` then has what came on stderr.
  */
 static inline int died(void (*function)(void *arg), void *arg)
 {
@@ -245,7 +225,7 @@ static inline int died(void (*function)(void *arg), void *arg)
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The next word of a list "one|two|three", which it is removed from; NULL at its end. */
+/* Removes the next word from a list "one|two|three" and returns it; NULL at the end of the list. */
 static inline const char *next_of(const char **list)
 {
 	static char word[256];
@@ -275,7 +255,7 @@ static inline int words_of(const char *words, char *argv[32])
 	return argc;
 }
 
-/* A connection to a listener on 127.0.0.1, which the caller closes, too. */
+/* Returns a connection to a new listener on 127.0.0.1.  The caller closes both. */
 static inline int listen_and_connect(int *listener)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -303,18 +283,6 @@ static inline struct figures figures_of(const char *receipt)
 	return f;
 }
 #endif
-
-/* The columns of the widest line of a text. */
-static inline size_t widest(const char *s)
-{
-	size_t most = 0, n;
-
-	for (; *s != '\0'; s += n + (s[n] == '\n')) {
-		n = strcspn(s, "\n");
-		most = n > most ? n : most;
-	}
-	return most;
-}
 
 /* What main returns: prints how many checks there were.  TESTS(test_this, test_that) is a main that calls them. */
 static inline int done(void)

@@ -24,34 +24,24 @@ static void test_numbers(void)
 	expect(captured(), "numbers: no -0.0, commas, marks, dashes for the unknown");
 }
 
-/* The first line of zcc's report. */
-static void rate(const struct figures *f)
-{
-	char text[THROUGHPUT_STRLEN], load[LOAD_STRLEN];
-
-	report("%s [%s]\n", throughput_text(f, text), load_format(f, true, load));
-}
-
-/* Rates without a load and with one. */
+/* Without a load, with one, and of no byte with the largest of all. */
 static void test_rates(void)
 {
-	struct figures f = figures_of("bytes=125000000 seconds=0.5");
-	char text[LOAD_STRLEN];
+	static const char *const receipt[] = {
+		"bytes=125000000 seconds=0.5",
+		"bytes=125000000 seconds=0.5 load=0.25 cpus=1.75 uncertainty=0.004 unsafe=steal",
+		"bytes=0 seconds=0.5 load=100 cpus=1.75 uncertainty=100 unsafe=steal"};
+	char text[THROUGHPUT_STRLEN], load[LOAD_STRLEN];
+	struct figures f;
+	size_t i;
 
 	capture(STDOUT_FILENO);
-	rate(&f);
-	f = figures_of(
-		"bytes=125000000 seconds=0.5 load=0.25 cpus=1.75 uncertainty=0.004 unsafe=steal");
-	rate(&f);
+	for (i = 0; i < LENGTH(receipt); i++) {
+		f = figures_of(receipt[i]);
+		report("%s [%s]\n", throughput_text(&f, text), load_format(&f, true, load));
+	}
 	report("%s\n", bit_rate_text(75.82e6, text));
 	report("%s\n", bit_rate_text(1e9, text));
-	f.bytes = 0;
-	report("%s\n", load_format(&f, true, text));
-	f.host.load = 1e9; /* the longest has room */
-	f.host.uncertainty = 1e9;
-	rate(&f);
-	f.host.load = NAN;
-	report("%s\n", load_format(&f, true, text));
 	expect(captured(), "rates have their load, its doubt and cost; bits are Mbit/s or Gbit/s");
 }
 

@@ -59,21 +59,19 @@ static void test_forever(void)
 	   "a stream without a number of loops may end anywhere but in that number");
 }
 
+/* One file of 4 GiB - 1 bytes. */
 static void test_skip(void)
 {
-	struct wire w;
+	struct wire w = {.state = WIRE_LOOPS};
 
-	wire_put(stream, 1);
-	wire_put(stream + 4, 1);
-	wire_put(stream + 8, 0xffffffff);
-	w = (struct wire){.state = WIRE_LOOPS};
+	memcpy(stream, "\0\0\0\1\0\0\0\1\377\377\377\377", 12);
 	wire_feed(&w, stream, 11);
 	ok(wire_header_left(&w) == 1 && wire_body_left(&w) == 0, "a header lacks its last byte");
 	wire_feed(&w, stream + 11, 1);
 	wire_skip(&w, 0xfffffffe);
 	ok(wire_header_left(&w) == 0 && wire_body_left(&w) == 1 && w.bytes == 0xfffffffe &&
 		   w.files == 0,
-	   "all but one of 4 GiB - 1 bytes of a body that are skipped count");
+	   "bytes of a body that are skipped count");
 	wire_skip(&w, 1);
 	ok(w.state == WIRE_DONE && w.bytes == 0xffffffff && w.files == 1,
 	   "the last byte of a body that is skipped ends the file");
