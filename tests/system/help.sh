@@ -7,12 +7,10 @@
 
 tools='zcc zcs cyclesoak run_rr'
 
-it '--version has the version of the Makefile; --help, in 79 columns, usage, headings, options with texts, examples'; ( begin
+it '--version has the version of the Makefile; --help, in 79 columns, usage, options with texts, examples'; ( begin
 	for tool in $tools; do
-		for how in -V --version; do
-			exits 0 "$BIN/$tool" $how
-			echo "$tool $(sed -n 's/^VERSION *= *//p' "$TOP/Makefile")" | diff - out
-		done
+		exits 0 "$BIN/$tool" --version
+		echo "$tool $(sed -n 's/^VERSION *= *//p' "$TOP/Makefile")" | diff - out
 		exits 0 "$BIN/$tool" --help
 		not [ -s err ]
 		is_text out
@@ -22,9 +20,6 @@ it '--version has the version of the Makefile; --help, in 79 columns, usage, hea
 		[ "$(sed '1,/^Examples:$/d' out | grep -c "^  $tool .*    *[a-z]")" -eq 2 ]
 		grep -q "^The manual is $tool(1)" out
 		sed -n 's/^ \{2,6\}\(-.*\)/\1/p' out | not grep -vE '^(-[A-Za-z0-9], )*(-[A-Za-z0-9]|--[a-z-]+(=[A-Z]+)?)  +[a-z]'
-		case $tool in zc?)
-			for heading in "How to [a-z]*" Connection 'CPU load' Output; do grep -qx "$heading:" out; done ;;
-		esac
 	done
 ); ok
 it 'every option of --help has an entry in the man page, and the other way round'; ( begin
@@ -87,12 +82,10 @@ unknown option '-D': .*foreground;zcs -D
 --allow: '127.0.0.2,127.0.0.1/40' is not address\[/bits\]\[,...\];zcs -p 0 --allow 127.0.0.2,127.0.0.1/40
 'file';zcs file
 END
-start_zcs -J
 it 'zcc -J -Z and zcs -J: the reports are JSON, and the method is sendfile'; ( begin; need jq
-	printf x >file
-	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -JZ file
-	[ "$(jq -r .end.sum_sent.method out)" = sendfile ]
+	start_zcs -J
+	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -JZn 1
 	wait_until [ -s zcs.out ]
-	valid_json zcs.out
+	jq -es 'length == 2 and .[0].end.sum_sent.method == "sendfile"' out zcs.out
 ); ok
 finish

@@ -156,16 +156,19 @@ beside '-I: both ends print a row for each interval before the report, those of 
 	grep -o '"omitted":[a-z]*' out | uniq >omitted # of the stream and of the sum, in each interval
 	printf '"omitted":true\n"omitted":false\n' | diff - omitted
 ) & later
-beside '-I -P 2: the sum of the streams, with a line for each below it but with -q, and zcs counts its clients'; ( begin
+beside '-I -P 2: the sum of the streams, with a line for each below it but with -q, --timestamps, and zcs counts its clients'; ( begin
 	start_zcs -I 0.05
 	exits 0 "$zcc" -s 0 -p "$PORT" --interval=0.05 -t 0.4 -P 2 $paced
 	kinds_of out | paste -s -d ' ' >kinds
 	grep -Eqx '(line 1 2 )+report' kinds
 	grep -Eqx '[0-9]+ intervals, KiB/s: least [0-9,]+, mean [0-9,]+, greatest [0-9,]+' out
 	wait_until grep -Eqx " +$row  2 clients" zcs.out
-	exits 0 "$zcc" -q -s 0 -p "$PORT" -I 0.05 -t 0.3 -P 2 $paced
+	start_zcs -I 0.1 --timestamps
+	before=$(date +%H:%M)
+	exits 0 "$zcc" -q -s 0 -p "$PORT" -I 0.05 -t 0.3 -P 2 $paced --timestamps
 	not grep stream out
-	[ "$(wc -l <out)" -ge 3 ]
+	counts -ge 2 grep -Ec "^($before|$(date +%H:%M)):[0-9]{2}\.[0-9]{3} +[0-9.]+-" out
+	wait_until grep -Eq '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3} +[0-9.]+-' zcs.out
 	exits 0 "$zcc" -q -s 0 -p "$PORT" -t 0.1 -P 2 $paced
 	one_line out
 	grep -Eqx "$rate" out
@@ -184,13 +187,6 @@ beside '-I: stopped and continued, zcc does not make up the intervals that it mi
 	wait_until counts -gt $((n + 2)) lines_in held.out
 	zcc_ends held 143 TERM
 	[ "$(sed -n "$((n + 1)),\$p" held.out | grep -Ec '^ +[0-9.]+-[0-9.]+ +0 ')" -le 4 ]
-) & later
-beside '--timestamps: each row begins with the time of day'; ( begin
-	start_zcs -I 0.1 --timestamps
-	before=$(date +%H:%M)
-	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.1 -t 0.3 $paced --timestamps
-	grep -E "^($before|$(date +%H:%M)):[0-9]{2}\.[0-9]{3} +[0-9.]+-" out
-	wait_until grep -Eq '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3} +[0-9.]+-' zcs.out
 ) & later
 beside 'a line of progress is on a terminal alone, gone before the report, and not with -q, -I, --json or -d'; ( begin; need script
 	start_zcs
