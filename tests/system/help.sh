@@ -54,16 +54,10 @@ while IFS=';' read -r pattern args; do
 done <<'END'
 -s, --server: no server given: 0 is this host (try 'zcc --help');zcc -c receiver
 unknown option '-R': there is no reverse mode: run zcs here and zcc there;zcc -s 0 -R
-unknown option '-u': zcc sends over TCP only;zcc -u -s 0
 unknown option '--bitrate': .*--pace;zcc -s 0 --bitrate=1g
 unknown option '-s': zcs is the server: run it without -s;zcs -s -p 0
-unknown option '-D': .*foreground;zcs -D
 -S, --send and -Z cannot be used together;zcc -s 0 -SZ
 -N, --cpus: only with -c or --idle or -C;zcc -s 0 -N 1
---force: only with -C;zcc -s 0 --force
--C, --calibrate and -s, --server cannot be used together;zcc -C -s 0
---max-reply: only with --reply;zcs --max-reply 1
---idle and --wait cannot be used together;cyclesoak --idle --wait 1
 -C, --calibrate and -B, --per-cpu cannot be used together;cyclesoak -CB
 -m, --method: 'send' is given twice: -r, --runs repeats all runs;zcc -s 0 -m send,mmap,send
 --precision.*not a percentage;zcc -s 0 --precision 3x
@@ -75,7 +69,6 @@ unknown option '-D': .*foreground;zcs -D
 --pace.*in bits.*12.5MB;zcc -s 0 --pace 100Mbit
 --bind-cpu.*'1-';zcc -s 0 --bind-cpu 1-
 --cpus.*more than;zcc -s 0 -c -N 8000
---calibrate and -J, --json;zcc -C --json
 --loops.*not between;zcc -s 0 --warmup 1 -n 4294967290
 --bytes.*--time;zcc -s 0 --bytes 1m -t 1
 --wait: only with -c or -C;zcc -s 0 --wait 1
