@@ -147,7 +147,6 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 	int i, k, rounds, retry;
 
 	rep->runs = opt.compare.rounds * plan->n;
-	rep->began_ns = now_ns();
 	while (plan->rounds < opt.compare.rounds && error == NULL && run.stop <= 0) {
 		rounds = plan->rounds;
 		for (k = 0; k < plan->n && error == NULL && run.stop <= 0; k++) {

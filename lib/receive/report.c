@@ -176,7 +176,7 @@ static void group_object_end(struct report *r, const struct figures *f, const st
 	json_close(j, ']');
 	json_stream(j, "sum_received", f, 0, false);
 	json_host(j, "host", f);
-	stalls_list_json(j, stalls);
+	stalls_list_json(j, "first_stalls", stalls, NULL);
 	json_count(j, "clients", f->clients);
 	if (r->left_out > 0)
 		json_count(j, "streams_left_out", r->left_out);

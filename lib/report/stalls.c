@@ -2,15 +2,24 @@
 
 #include "lib/report/units.h"
 
-/* Counts a wait. */
+void stalls_keep(struct stalls *s, struct stall stall)
+{
+	int i = s->kept;
+
+	for (; i > 0 && s->first[i - 1].at_ns > stall.at_ns; i--)
+		s->first[i] = s->first[i - 1];
+	s->first[i] = stall;
+	s->kept += s->kept < STALLS_KEPT;
+}
+
+/* Counts a wait, and keeps it if it is a stall. */
 static void stalls_count(struct stalls *s, uint64_t at_ns, uint64_t ns)
 {
 	if (ns > s->longest_ns)
 		s->longest_ns = ns;
 	if (ns < STALL_LEAST_NS)
 		return;
-	if (s->n < STALLS_FIRST)
-		s->first[s->n] = (struct stall){at_ns, ns};
+	stalls_keep(s, (struct stall){at_ns, ns, 0});
 	s->n++;
 }
 
@@ -49,37 +58,27 @@ void pauses_look(struct pauses *p, uint64_t due, uint64_t now, uint64_t least_ns
 		p->longest_ns = now - due;
 }
 
-static uint64_t kept(const struct stalls *s)
-{
-	return s->n < STALLS_FIRST ? s->n : STALLS_FIRST;
-}
-
 void stalls_add(struct stalls *sum, const struct stalls *s)
 {
-	const struct stalls a = *sum;
-	uint64_t i = 0, k = 0, n;
+	int i;
 
 	sum->n += s->n;
 	if (s->longest_ns > sum->longest_ns)
 		sum->longest_ns = s->longest_ns;
-	for (n = 0; n < kept(sum); n++)
-		if (k == kept(s) || (i < kept(&a) && a.first[i].at_ns <= s->first[k].at_ns))
-			sum->first[n] = a.first[i++];
-		else
-			sum->first[n] = s->first[k++];
+	for (i = 0; i < s->kept; i++)
+		stalls_keep(sum, s->first[i]);
 }
 
 void stalls_list_text(const struct stalls *s, int most)
 {
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "      "};
-	const uint64_t n = kept(s) < (uint64_t)most ? kept(s) : (uint64_t)most;
 	char text[TIME_STRLEN];
-	uint64_t i;
+	int i;
 
-	if (n == 0)
+	if (s->n == 0)
 		return;
 	wrap_add(&w, "", "    %s:", s->n == 1 ? "the stall" : "the first stalls");
-	for (i = 0; i < n; i++)
+	for (i = 0; i < s->kept && i < most; i++)
 		wrap_add(&w, i > 0 ? ", " : " ", "%.3f s at %.3f s (%s)",
 			 (double)s->first[i].ns / 1e9,
 			 seconds_between(s->start_ns, s->first[i].at_ns),
@@ -87,16 +86,18 @@ void stalls_list_text(const struct stalls *s, int most)
 	report("\n");
 }
 
-void stalls_list_json(struct json *j, const struct stalls *s)
+void stalls_list_json(struct json *j, const char *key, const struct stalls *s,
+		      const char *const *places)
 {
 	char text[TIME_STRLEN];
-	uint64_t i;
+	int i;
 
-	json_open(j, "first_stalls", '[');
-	for (i = 0; i < kept(s); i++) {
+	json_open(j, key, '[');
+	for (i = 0; i < s->kept && i < STALLS_FIRST; i++) {
 		json_open(j, NULL, '{');
 		json_number(j, "start", seconds_between(s->start_ns, s->first[i].at_ns));
 		json_number(j, "seconds", (double)s->first[i].ns / 1e9);
+		json_string(j, "place", places != NULL ? places[s->first[i].place] : NULL);
 		json_string(j, "time", time_text(s->first[i].at_ns, true, text));
 		json_close(j, '}');
 	}

@@ -12,20 +12,23 @@
 #include "lib/report/json.h"
 
 #define STALL_LEAST_NS 200000000u /* a shorter wait is no stall */
-#define STALLS_FIRST   10         /* stalls whose times are kept */
+#define STALLS_FIRST   10         /* stalls whose times JSON has */
+#define STALLS_KEPT    64         /* waits whose times are kept */
 
 /* The time between two looks at n streams, in ns: 20 ms for 16 streams or fewer, up to 0.1 s for more. */
 uint64_t stalls_period(int n);
 
 struct stall {
 	uint64_t at_ns, ns; /* when it began (now_ns()), and its length */
+	int place;          /* where a request waited */
 };
 
 struct stalls {
 	uint64_t start_ns;   /* the begin of the search, from which reports count */
 	uint64_t n;          /* waits of STALL_LEAST_NS or more */
 	uint64_t longest_ns; /* the longest wait, even if it is no stall */
-	struct stall first[STALLS_FIRST];
+	int kept;
+	struct stall first[STALLS_KEPT + 1]; /* by time, and room for one more */
 };
 
 /* A count that is watched. */
@@ -56,11 +59,18 @@ void stalls_look(struct stall_watch *w, uint64_t now, uint64_t count, bool waits
 /* The last look. */
 void stalls_end(struct stall_watch *w, uint64_t now);
 
+/* Keeps a stall, by time.  If STALLS_KEPT are kept already, the latest is dropped. */
+void stalls_keep(struct stalls *s, struct stall stall);
+
 /* Adds the stalls of another stream, in the order of time. */
 void stalls_add(struct stalls *sum, const struct stalls *s);
 
 /* Prints the times of the first stalls, `most` at most, as text; nothing if there were none. */
 void stalls_list_text(const struct stalls *s, int most);
 
-/* Prints the array `first_stalls`: seconds since the start, length, and time of day of each. */
-void stalls_list_json(struct json *j, const struct stalls *s);
+/*
+ * Prints the first stalls as an array: seconds since the start, length, time of day, and unless `places` is NULL
+ * the name there of the place of each.
+ */
+void stalls_list_json(struct json *j, const char *key, const struct stalls *s,
+		      const char *const *places);

@@ -248,12 +248,8 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 
 	fputs("\r", stderr);
 	if (r->runs > 1)
-		fprintf(stderr, "run %d of %d", r->run, r->runs);
-	if (r->run > 1) /* the runs that are to come take as long as those before */
-		fprintf(stderr, ", %.0f s left",
-			seconds_between(r->began_ns, now_ns()) / (r->run - 1) *
-				(r->runs - r->run + 1));
-	fprintf(stderr, "%s%.1f s", r->runs > 1 ? ": " : "", seconds);
+		fprintf(stderr, "run %d of %d: ", r->run, r->runs);
+	fprintf(stderr, "%.1f s", seconds);
 	if (opt->seconds > 0)
 		fprintf(stderr, " of %g", opt->seconds + opt->warmup);
 	else if (set_bytes > 0)
@@ -459,7 +455,7 @@ static void json_end(struct json *j, const struct send_options *opt, const struc
 	if (remote != NULL)
 		json_host(j, "remote", remote);
 	json_cpus(j, res);
-	stalls_list_json(j, &res->stalls);
+	stalls_list_json(j, "first_stalls", &res->stalls, NULL);
 	pauses_json(j, &res->pauses);
 	json_bool(j, "both_ends_on_host", res->local);
 	if (!opt->raw)

@@ -76,8 +76,7 @@ struct send_report {
 	struct environment environment; /* of a report in JSON, or with -d */
 	bool repeats; /* the run that was reported last is made again, as its load is unsafe */
 	struct intervals intervals; /* their table, as text */
-	int run, runs;     /* of a comparison: the run under way, from 1, and all of them at most */
-	uint64_t began_ns; /* when the first of them began */
+	int run, runs; /* of a comparison: the run under way, from 1, and all of them at most */
 };
 
 /*

@@ -280,7 +280,7 @@ static const struct requests *request_size(struct request_run *rr, uint32_t size
 	requests_settle(sum);
 	for (i = 0; i < r->opt->streams; i++)
 		requests_settle_open(sum, &rr->requester[i].counts);
-	sum->start_ns = r->start_ns;
+	sum->slow.start_ns = r->start_ns;
 	figures_init(host);
 	host->bytes = sum->latency[TOTAL].n * size;
 	host->seconds = seconds_between(r->start_ns, r->end.counters.ns);

@@ -70,14 +70,6 @@ enum { FAIL_REFUSED, FAIL_RESET, FAIL_PORTS, FAIL_TIMEOUT, FAIL_LENGTH, FAIL_OTH
 /* The latencies of a request. */
 enum { CONNECT, FIRST_BYTE, TOTAL, LATENCIES };
 
-/* A wait that may be a stall. */
-struct slow_wait {
-	uint64_t at_ns, ns;
-	enum stall_place place;
-};
-
-#define SLOW_MAX 64 /* how many of them are kept */
-
 /* The requests of one size: those of one thread, or of all. */
 struct requests {
 	uint32_t size; /* bytes that each asked for */
@@ -86,12 +78,8 @@ struct requests {
 	int error[FAILURES];               /* the last of each kind */
 	struct latency latency[LATENCIES]; /* of the requests that succeeded */
 	struct latency wait[STALL_PLACES]; /* their longest waits at each place */
-	/*
-	 * The first waits that may be stalls, by time, and room for one more.  requests_settle() leaves those
-	 * that were stalls, STALLS_FIRST at most.
-	 */
-	struct slow_wait slow[SLOW_MAX + 1];
-	int n_slow;
+	/* The first waits that may be stalls.  requests_settle() leaves those that were. */
+	struct stalls slow;
 
 	/* Requests that were under way at the end, which are in no other figure. */
 	uint64_t open, open_longest_ns; /* since the oldest of them began */
@@ -102,7 +90,6 @@ struct requests {
 	uint64_t open_stalled;
 
 	/* What else was noticed meanwhile, of all threads alone. */
-	uint64_t start_ns;
 	struct pauses pauses; /* of the main thread */
 	struct netstat tcp;   /* of this network namespace */
 	struct figures host;

@@ -79,17 +79,6 @@ static double stall_from(const struct requests *q, enum stall_place p)
 	return (double)class_low(class_of((uint64_t)ns)); /* a class is a stall, or is none */
 }
 
-/* Inserts a wait that may be a stall, by time.  If there are SLOW_MAX already, the latest is dropped. */
-static void keep_slow(struct requests *q, struct slow_wait s)
-{
-	int i = q->n_slow;
-
-	for (; i > 0 && q->slow[i - 1].at_ns > s.at_ns; i--)
-		q->slow[i] = q->slow[i - 1];
-	q->slow[i] = s;
-	q->n_slow += q->n_slow < SLOW_MAX;
-}
-
 void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns)
 {
 	const uint64_t *ns = w->ns;
@@ -106,7 +95,7 @@ void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns)
 		latency_add(&q->wait[p], ns[p]);
 		/* It may be a stall, as far as the medians so far tell. */
 		if (ns[p] >= STALL_NS && (!known || (double)ns[p] >= stall_from(q, p) / 2))
-			keep_slow(q, (struct slow_wait){w->at_ns[p], ns[p], p});
+			stalls_keep(&q->slow, (struct stall){w->at_ns[p], ns[p], (int)p});
 	}
 }
 
@@ -173,8 +162,7 @@ void requests_add(struct requests *sum, const struct requests *q)
 	sum->open += q->open;
 	if (q->open_longest_ns > sum->open_longest_ns)
 		sum->open_longest_ns = q->open_longest_ns;
-	for (i = 0; i < q->n_slow; i++)
-		keep_slow(sum, q->slow[i]);
+	stalls_add(&sum->slow, &q->slow);
 }
 
 /* The part of a histogram from the class of `ns` on. */
@@ -192,15 +180,16 @@ static struct latency latency_from(const struct latency *h, double ns)
 
 void requests_settle(struct requests *sum)
 {
-	const struct slow_wait *s, *end = sum->slow + sum->n_slow;
+	struct stalls *slow = &sum->slow;
+	const int n = slow->kept;
 	int i;
 
 	for (i = 0; i < STALL_PLACES; i++)
 		sum->stalled[i] = latency_from(&sum->wait[i], stall_from(sum, (enum stall_place)i));
-	sum->n_slow = 0;
-	for (s = sum->slow; s < end && sum->n_slow < STALLS_FIRST; s++)
-		if ((double)s->ns >= stall_from(sum, s->place))
-			sum->slow[sum->n_slow++] = *s;
+	for (i = slow->kept = 0; i < n; i++)
+		if ((double)slow->first[i].ns >=
+		    stall_from(sum, (enum stall_place)slow->first[i].place))
+			slow->first[slow->kept++] = slow->first[i];
 }
 
 void requests_settle_open(struct requests *sum, const struct requests *q)
@@ -296,13 +285,13 @@ static void evidence_text(const struct requests *q)
 }
 
 /* When the first stalls were, a line each. */
-static void first_text(const struct requests *q)
+static void first_text(const struct stalls *slow)
 {
-	const struct slow_wait *s;
+	const struct stall *s = slow->first;
 	char text[TIME_STRLEN];
 
-	for (s = q->slow; s < q->slow + q->n_slow; s++)
-		report("    at %.3f s (%s): %s ms %s\n", seconds_between(q->start_ns, s->at_ns),
+	for (; s < slow->first + slow->kept && s < slow->first + STALLS_FIRST; s++)
+		report("    at %.3f s (%s): %s ms %s\n", seconds_between(slow->start_ns, s->at_ns),
 		       time_text(s->at_ns, false, text),
 		       ms_text((double)s->ns / 1e9, (char[16]){0}), place_name[s->place]);
 }
@@ -327,7 +316,7 @@ static void stalls_text(const struct requests *q, bool brief)
 			       h->n, ms_text(latency_percentile(h, 0.5), median),
 			       ms_text(latency_percentile(h, 1), max));
 	hints_text(q);
-	first_text(q);
+	first_text(&q->slow);
 }
 
 static const struct {
@@ -440,8 +429,6 @@ static void latency_json(struct json *j, const char *key, const struct latency *
 static void stalls_json(struct json *j, const struct requests *q)
 {
 	struct latency all = {.n = 0};
-	const struct slow_wait *s;
-	char text[TIME_STRLEN];
 	int i;
 
 	for (i = 0; i < STALL_PLACES; i++)
@@ -457,16 +444,7 @@ static void stalls_json(struct json *j, const struct requests *q)
 		json_close(j, '}');
 	}
 	pauses_json(j, &q->pauses);
-	json_open(j, "first", '[');
-	for (s = q->slow; s < q->slow + q->n_slow; s++) {
-		json_open(j, NULL, '{');
-		json_number(j, "start", seconds_between(q->start_ns, s->at_ns));
-		json_number(j, "seconds", (double)s->ns / 1e9);
-		json_string(j, "place", place_key[s->place]);
-		json_string(j, "time", time_text(s->at_ns, true, text));
-		json_close(j, '}');
-	}
-	json_close(j, ']');
+	stalls_list_json(j, "first", &q->slow, place_key);
 	json_close(j, '}');
 }
 

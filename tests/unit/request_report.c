@@ -136,20 +136,20 @@ static void test_count(void)
 		   requests_stalled(&a) == 1 && a.stalled[STALL_FIRST_BYTE].n == 1,
 	   "connections that were open at the end are counted, and those of them that stalled, but "
 	   "not as stalls");
-	ok(a.n_slow == 1 && a.slow[0].at_ns == 2000 * MS && a.slow[0].ns == 30 * MS &&
-		   a.slow[0].place == STALL_FIRST_BYTE,
+	ok(a.slow.kept == 1 && a.slow.first[0].at_ns == 2000 * MS &&
+		   a.slow.first[0].ns == 30 * MS && a.slow.first[0].place == STALL_FIRST_BYTE,
 	   "a stall has its begin and its place");
-	for (i = 0; i < 30; i++) {
+	for (i = 0; i < 2 * STALLS_KEPT; i++) {
 		w.at_ns[STALL_FIRST_BYTE] = (3000 - i) * MS;
 		w.ns[STALL_FIRST_BYTE] = 50 * MS;
 		requests_count(i % 2 == 0 ? &a : &b, &w, 60 * MS);
 	}
 	requests_add(&a, &b);
 	requests_settle(&a);
-	for (i = 1; i < STALLS_FIRST && a.slow[i - 1].at_ns <= a.slow[i].at_ns; i++)
+	for (i = 1; i < STALLS_KEPT && a.slow.first[i - 1].at_ns <= a.slow.first[i].at_ns; i++)
 		;
-	ok(a.n_slow == STALLS_FIRST && i == STALLS_FIRST,
-	   "of the stalls of all threads the first ten are kept, by time");
+	ok(a.slow.kept == STALLS_KEPT && i == STALLS_KEPT,
+	   "of the stalls of all threads the first are kept, by time");
 }
 
 static struct requests sample;

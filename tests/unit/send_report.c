@@ -260,13 +260,12 @@ static void test_progress(void)
 	opt.seconds = 10;
 	opt.warmup = 2;
 	report_progress(&rep, 3, 78848, 1024, "");
-	rep.run = 6; /* after 10 s: ten of 2 s each are to come, this one included */
+	rep.run = 6;
 	rep.runs = 15;
-	rep.began_ns = now_ns() - 10000000000;
 	report_progress(&rep, 1.5, 0, 0, "");
 	is(captured(),
 	   "\r1.2 s, 50%: 3 KiB/s, waiting\033[K\r\033[K\r1.2 s: 3 KiB/s\033[K"
-	   "\r3.0 s of 12: 26 KiB/s\033[K\rrun 6 of 15, 20 s left: 1.5 s of 12: 0 KiB/s\033[K",
+	   "\r3.0 s of 12: 26 KiB/s\033[K\rrun 6 of 15: 1.5 s of 12: 0 KiB/s\033[K",
 	   "progress is a share of all loops of all streams, of the time, or of the runs");
 }
 
