@@ -90,7 +90,7 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, int
 	}
 	/* The last object has the error: that of a comparison is to come. */
 	report_end(rep, res,
-		   error != NULL || opt.compare.wanted ? error : fileset_error(t->set, why));
+		   error != NULL || opt.compare.wanted ? error : fileset_error(res->set, why));
 	if (error == NULL && !rep->repeats) {
 		plan_note(plan, &opt, res);
 		plan_add(plan, i, res);
@@ -105,7 +105,7 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, int
 static const char *send_once(struct send_report *rep, const struct fileset *set, struct plan *plan,
 			     int i, int retry, char why[DIE_MAX])
 {
-	struct transfer t = {.opt = &opt, .set = set, .run = &run, .report = rep};
+	struct transfer t = {.opt = &opt, .run = &run, .report = rep, .result.set = set};
 	const char *error;
 
 	if (transfer_open(&t, plan->run[i].chunk)) {

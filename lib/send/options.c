@@ -305,10 +305,6 @@ static void settle(struct send_options *opt, bool has_files)
 	for (i = 0; opt->keep && i < opt->requests.n; i++)
 		if (opt->requests.size[i] == 0)
 			usage_error("--keep: a request of 0 bytes has no reply");
-	if (requests && strcmp(opt->port, WIRE_PORT) == 0)
-		warnx("--request: a zcs at port " WIRE_PORT
-		      " answers only if it has --reply, which listens at port " REQUEST_PORT
-		      " by default");
 }
 
 int options_parse(struct send_options *opt, int argc, char **argv)

@@ -62,17 +62,9 @@ static void end_wait(struct reply *r, enum stall_place next)
 static int send_request(const struct requester *q, int fd)
 {
 	unsigned char header[WIRE_HEADER];
-	size_t sent = 0;
-	ssize_t n;
 
 	wire_put(header, q->counts.size);
-	do {
-		n = TEMP_FAILURE_RETRY(send(fd, header + sent, sizeof(header) - sent, 0));
-		if (n < 0)
-			return errno;
-		sent += (size_t)n;
-	} while (sent < sizeof(header));
-	return 0;
+	return TEMP_FAILURE_RETRY(send(fd, header, sizeof(header), 0)) < 0 ? errno : 0;
 }
 
 /*
@@ -239,18 +231,17 @@ static uint64_t on_interval(void *request_run, uint64_t now)
 /* Makes the connections, and waits for their end. */
 static void request_all(struct request_run *rr)
 {
-	struct event event[] = {{.handle = on_watch}, {.handle = on_interval}};
 	struct run *r = rr->run;
 	struct netstat from, to;
 
 	r->how = SHUT_RDWR;
 	netstat_read(&from);
 	run_start(r, requester_work, rr->requester, sizeof(*rr->requester), r->opt->seconds);
-	event[0].due_ns = now_ns() + PAUSE_NS;
+	struct event event[] = {{now_ns() + PAUSE_NS, on_watch},
+				{time_after(r->start_ns, r->opt->interval), on_interval}};
 	rr->last_ns = r->start_ns;
 	rr->report->intervals = (struct intervals){
 		.period = r->opt->interval, .timestamps = r->opt->timestamps, .requests = true};
-	event[1].due_ns = time_after(r->start_ns, r->opt->interval);
 	while (r->running > 0)
 		run_step(r, event, 2, rr);
 	if (r->opt->interval > 0)

@@ -215,12 +215,8 @@ static void zerocopy_open(struct sender *s)
 
 const struct send_method send_methods[] = {
 	{.name = "sendfile", .chunk = SENDFILE_SIZE, .step = step_sendfile},
-	{.name = "send", .chunk = COPY_SIZE, .has_buffer = true, .step = step_copy},
-	{.name = "write",
-	 .chunk = COPY_SIZE,
-	 .has_buffer = true,
-	 .writes = true,
-	 .step = step_copy},
+	{.name = "send", .has_buffer = true, .step = step_copy},
+	{.name = "write", .has_buffer = true, .writes = true, .step = step_copy},
 	{.name = "mmap", .step = step_mmap, .close = sender_unmap},
 	{.name = "splice",
 	 .chunk = SENDFILE_SIZE,
@@ -229,21 +225,18 @@ const struct send_method send_methods[] = {
 	 .step = step_splice,
 	 .close = close_pipe},
 	{.name = "zerocopy",
-	 .chunk = COPY_SIZE,
 	 .has_buffer = true,
 	 .is_zerocopy = true,
 	 .open = zerocopy_open,
 	 .step = zerocopy_step,
 	 .await = zerocopy_await},
 	{.name = "uring",
-	 .chunk = COPY_SIZE,
 	 .has_buffer = true,
 	 .open = uring_send_open,
 	 .step = uring_step,
 	 .finish = uring_finish,
 	 .close = uring_send_close},
 	{.name = "uring-zc",
-	 .chunk = COPY_SIZE,
 	 .has_buffer = true,
 	 .is_zerocopy = true,
 	 .open = uring_send_open,
@@ -271,21 +264,20 @@ static size_t memory_of(int streams)
 size_t method_chunk(const struct send_method *m, size_t chunk, int streams)
 {
 	if (chunk == 0)
-		chunk = m->chunk > 0 ? m->chunk : memory_of(streams);
+		chunk = m->has_buffer ? COPY_SIZE : m->chunk > 0 ? m->chunk : memory_of(streams);
 	return m->most > 0 ? at_most(chunk, m->most) : chunk;
 }
 
 void sender_open(struct sender *s, const struct send_method *m, int sock, size_t chunk, int streams,
 		 const _Atomic int *stop)
 {
-	const size_t memory = memory_of(streams);
-
-	chunk = method_chunk(m, chunk, streams);
 	*s = (struct sender){.method = m, .sock = sock, .stop = stop, .slots = 1};
-	s->chunk = chunk;
-	s->memory = memory;
+	s->chunk = method_chunk(m, chunk, streams);
+	s->memory = memory_of(streams);
 	if (m->is_zerocopy)
-		s->slots = memory / chunk < 2 ? 2 : (unsigned)at_most(memory / chunk, SLOTS_MAX);
+		s->slots = s->memory / s->chunk < 2
+				   ? 2
+				   : (unsigned)at_most(s->memory / s->chunk, SLOTS_MAX);
 	else
 		set_unknown(&s->zerocopy, sizeof(s->zerocopy));
 	if (m->open != NULL)

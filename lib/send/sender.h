@@ -22,7 +22,7 @@ struct sender;
  */
 struct send_method {
 	const char *name;
-	size_t chunk;     /* default bytes of a call; 0: the sender's memory */
+	size_t chunk;     /* default bytes of a call, without a buffer; 0: the sender's memory */
 	size_t most;      /* the most bytes of a call; 0: any number */
 	bool has_buffer;  /* it sends from memory: a buffer of a call's size, or the file there */
 	bool writes;      /* it sends by write(2), not by send(2) */

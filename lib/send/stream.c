@@ -7,12 +7,12 @@
 #include "lib/report/figures.h"
 #include "lib/send/transfer.h"
 
-#define WARMUP_LOOPS   (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
-#define PATIENCE_NS    1000000000u /* how long an interrupted stream waits for the server */
-#define TICK_MS        ((int)(TICK_NS / 1000000))
-#define DISCARD_MAX    (1 << 20) /* bytes of a raw server's answer that one call discards */
-#define RAW_MS         1         /* how often a raw stream looks whether all is acknowledged */
-#define RAW_SILENCE_MS 1000      /* a raw server that sends nothing for this long is done */
+#define WARMUP_LOOPS (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
+#define PATIENCE_NS  1000000000u /* how long an interrupted stream waits for the server */
+#define TICK_MS      ((int)(TICK_NS / 1000000))
+#define DISCARD_MAX  (1 << 20)   /* bytes of a raw server's answer that one call discards */
+#define RAW_MS       1           /* how often a raw stream looks whether all is acknowledged */
+#define RAW_CLOSE_NS 1000000000u /* in which a raw server may close the connection after that */
 
 /*
  * What is known of a stream.
@@ -98,7 +98,7 @@ void stream_sample(struct stream *st)
 	s->last = *t;
 	if (t->in_flight * 3 > t->window * 2)
 		s->waits.cwnd_limited += rest;
-	else if (s->paced && t->unsent > 0)
+	else if (st->paced && t->unsent > 0)
 		s->waits.pacing_limited += rest;
 	else
 		s->path_limited += rest;
@@ -112,7 +112,7 @@ void stream_sample(struct stream *st)
 void stream_begin(struct stream *st, struct stream_mark mark)
 {
 	st->begin = mark;
-	st->samples = (struct samples){.last = mark.tcp, .paced = st->samples.paced};
+	st->samples = (struct samples){.last = mark.tcp};
 }
 
 /* Stores what the samples found: of what no counter of the kernel has, the shares that they saw. */
@@ -423,23 +423,22 @@ ssize_t stream_discard(const struct stream *st)
 	return n;
 }
 
-/* Waits for what a raw server sends, for `ms`, and discards it.  False if there was nothing. */
-static bool discard_next(struct stream *st, struct pollfd *p, int ms)
+/* Waits for what a raw server sends, for RAW_MS, and discards it. */
+static void discard_next(struct stream *st, struct pollfd *p)
 {
 	ssize_t n;
 
-	poll(p, 1, ms);
+	poll(p, 1, RAW_MS);
 	n = stream_discard(st);
 	if (n < 0)
 		sender_reap(&st->sender); /* a completion may have woken it */
 	if (n == 0)
 		p->fd = -1; /* at the end of stream poll(2) would return at once */
-	return n > 0;
 }
 
 /*
  * Waits for the end of a raw stream, once all is sent: until the server has acknowledged all, which
- * ends the figures, and then until it has closed the connection or is silent, for --timeout at most.
+ * ends the figures, and then, for RAW_CLOSE_NS, until it has closed the connection.
  */
 static void finish_raw(struct stream *st)
 {
@@ -447,12 +446,11 @@ static void finish_raw(struct stream *st)
 	uint64_t until;
 
 	while (unacknowledged(st) > 0 && !is_abandoned(st))
-		discard_next(st, &p, RAW_MS);
+		discard_next(st, &p);
 	end_measuring(st);
-	until = time_after(now_ns(), st->opt->timeout);
-	while (p.fd >= 0 && !is_abandoned(st) && now_ns() < until &&
-	       discard_next(st, &p, RAW_SILENCE_MS))
-		;
+	until = now_ns() + RAW_CLOSE_NS;
+	while (p.fd >= 0 && !is_abandoned(st) && now_ns() < until)
+		discard_next(st, &p);
 }
 
 void stream_work(void *stream)

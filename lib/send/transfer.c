@@ -63,7 +63,8 @@ static uint64_t on_progress(void *transfer, uint64_t now)
 
 	for (i = 0; i < t->opt->streams; i++)
 		bytes += stream_mark(&t->stream[i]).bytes;
-	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes, t->set->bytes,
+	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes,
+			t->result.set->bytes,
 			t->run->stop != 0 ? ", waiting for the server"
 			: t->measuring    ? ""
 					  : ", warm-up");
@@ -180,7 +181,7 @@ static void sum_up(struct transfer *t)
 		stream_figures(&t->stream[i]);
 		figures_add(&res->sent, &s->sent);
 		stalls_add(&res->stalls, &t->stream[i].samples.watch.stalls);
-		res->loops += t->stream[i].files / t->set->entries;
+		res->loops += t->stream[i].files / res->set->entries;
 		if (!s->has_receipt)
 			continue;
 		res->receipts++;
@@ -242,24 +243,21 @@ bool transfer_open(struct transfer *t, size_t chunk)
 			    strerror(errno),
 			    errno == ECONNREFUSED ? ": is zcs running there?" : "");
 		st->opt = opt;
-		st->set = t->set;
+		st->set = res->set;
 		st->peer = t->target.name;
 		st->result = &res->stream[i];
+		sock_congestion(sock, res->congestion);
+		st->paced = opt->pace > 0 || strncmp(res->congestion, "bbr", 3) == 0;
 		st->left = opt->bytes / n + ((size_t)i < opt->bytes % n);
 		stream_open(st, sock, chunk, &r->stop);
 	}
 	r->interface = t->target.interface;
 	sock = t->stream[0].sender.sock;
 	res->target = &t->target;
-	res->set = t->set;
 	res->chunk = t->stream[0].sender.chunk;
 	res->mss = sock_get(sock, IPPROTO_TCP, TCP_MAXSEG);
 	res->sndbuf = sock_get(sock, SOL_SOCKET, SO_SNDBUF);
 	res->rcvbuf = sock_get(sock, SOL_SOCKET, SO_RCVBUF);
-	sock_congestion(sock, res->congestion);
-	for (i = 0; i < opt->streams; i++)
-		t->stream[i].samples.paced = opt->pace > 0 ||
-					     strncmp(res->congestion, "bbr", 3) == 0;
 	res->mptcp = opt->sock.mptcp && sock_is_mptcp(sock, NULL, NULL);
 	if (opt->sock.mptcp && !res->mptcp)
 		report_tcp_alone(t->report, t->target.name);

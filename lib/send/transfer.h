@@ -3,7 +3,7 @@
  * stream.c has one of its connections, from the headers to the server's receipt; transfer.c has all
  * of them together.
  *
- *	t = (struct transfer){.opt = opt, .set = &set, .run = &run, .report = &report};
+ *	t = (struct transfer){.opt = opt, .run = &run, .report = &report, .result.set = &set};
  *	if (!transfer_open(&t, chunk))
  *		return "interrupted";
  *	report_start(&report, &t.target, &t.result);
@@ -28,7 +28,6 @@ struct stream_mark {
 struct samples {
 	struct tcp_figures last;
 	struct stall_watch watch; /* of acknowledgements */
-	bool paced;               /* the kernel spreads what is sent over the time */
 	uint64_t n;
 	struct waits waits;  /* what the samples saw; the means are sums still */
 	double path_limited; /* us, the rest of the time in which TCP was busy */
@@ -55,6 +54,7 @@ struct stream {
 	struct stream_mark last;       /* the end of the last interval */
 	struct tcp_figures tcp;        /* TCP_INFO when all had been sent */
 	uint64_t left;                 /* bytes that it may still send */
+	bool paced;                    /* the kernel spreads what is sent over the time */
 	uint64_t interrupt_ns; /* when the wait for the server was interrupted; 0: it was not */
 	uint64_t progress;     /* what the main thread saw when it looked last */
 	struct samples samples;
@@ -99,7 +99,6 @@ void stream_figures(struct stream *st);
 
 struct transfer {
 	const struct send_options *opt;
-	const struct fileset *set;
 	struct run *run;
 	struct send_report *report; /* prints the intervals and the progress */
 	struct target target;
