@@ -53,10 +53,10 @@ static void test_sums(void)
 	uint64_t i;
 
 	for (i = 0; i < 8; i++) {
-		a.first[i].at_ns = 2 * i;
-		b.first[i].at_ns = 2 * i + 1;
+		stalls_keep(&a, (struct stall){.at_ns = 2 * i});
+		stalls_keep(&b, (struct stall){.at_ns = 2 * i + 1});
 	}
-	b.first[8].at_ns = 99;
+	stalls_keep(&b, (struct stall){.at_ns = 99});
 	stalls_add(&a, &b);
 	for (i = 0; i < STALLS_FIRST && a.first[i].at_ns == i; i++)
 		;
