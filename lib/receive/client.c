@@ -56,7 +56,7 @@ static bool has_come(const struct client *c, int timeout_ms)
 }
 
 /*
- * Receives until the warm-up is over, and then the data that had arrived by its end: they belong to it.
+ * Receives until the warm-up is over, and then the data that had arrived by that time: they belong to the warm-up.
  * Returns what receive_some() returns.
  */
 static int warm_up(struct client *c)
@@ -175,7 +175,10 @@ static void linger(struct client *c)
 		log_client(&x->places, &c->place, "sent more than it announced");
 }
 
-/* Stores why a client failed, unless a failed call has; nothing if the client kept to the wire. */
+/*
+ * Stores why a client failed, if no failed call has stored that already.  A client that kept to the wire has not
+ * failed.
+ */
 static void client_judge(struct client *c)
 {
 	const struct wire *wire = &c->receiver.wire;

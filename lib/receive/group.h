@@ -49,7 +49,7 @@ struct client {
 	struct receiver receiver;
 	struct stall_watch silence; /* under the group's lock */
 	_Atomic uint64_t bytes;     /* received so far */
-	uint64_t calls;             /* that received these bytes; only its own thread reads it */
+	uint64_t calls;             /* system calls that received these bytes; not atomic */
 	struct mark begin, end;     /* of what is measured */
 	_Atomic bool warming;       /* it is in its warm-up */
 	_Atomic bool ended;         /* its thread has ended, and has set the members below */
@@ -92,7 +92,7 @@ struct context {
 
 /*
  * Waits for events or a signal until `due_ns` of now_ns(); UINT64_MAX: without a limit.  Signals are blocked
- * outside this wait, whose mask is `unblocked`.  Meanwhile another thread may die and end the report.
+ * outside this wait, whose mask is `unblocked`.  During the wait another thread may die and end the report.
  */
 void wait_for_events(struct context *x, struct pollfd *p, nfds_t n, uint64_t due_ns,
 		     const sigset_t *unblocked);

@@ -58,7 +58,7 @@ void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 #define LOG_LINES     20 /* about clients, in LOG_NS */
 #define LOG_NS        10000000000u
 #define LOOK_NS       500000000u /* between two looks at all clients */
-#define LACK_NS       100000000u /* for which accept(2) pauses if it lacks descriptors or memory */
+#define LACK_NS       100000000u /* a pause after accept(2) lacked descriptors or memory */
 #define NETWORK_SLOTS 4096
 
 /*

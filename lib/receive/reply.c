@@ -8,7 +8,7 @@
 #define REPLY_SIZE (64 * 1024) /* bytes of each send of a reply */
 
 #define ARRIVAL_NS 50000000u /* between two looks for a first client, if the load is measured */
-/* For which intervals are still printed without a client: two lost SYNs delay a client by 3 s. */
+/* Intervals are still printed for this time after the last client: two lost SYNs delay a client by 3 s. */
 #define SERIES_NS 4000000000u
 
 struct request {

@@ -238,7 +238,7 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		       " silent, %" PRIu64 " too large, %" PRIu64 " broken\n",
 		       f->calls, f->calls == 1 ? "reply" : "replies", f->bytes, plural(f->bytes),
 		       total->refused, total->silent, total->too_large, total->broken);
-		/* What the clients' stalls may come from. */
+		/* Lost segments and a full accept queue explain stalls of clients. */
 		if (!isnan(n->syn_retransmits) && n->retransmits + n->overflows > 0)
 			printf("this host retransmitted %.0f segment%s, of which SYNs: %.0f; "
 			       "accept queue full: %.0f\n",

@@ -50,7 +50,7 @@ void json_number(struct json *j, const char *key, double value);
 void json_count(struct json *j, const char *key, uint64_t value);
 void json_bool(struct json *j, const char *key, bool value);
 
-/* Omits NULL.  Bytes of `value` that are not UTF-8 become U+FFFD: a file's name may have any. */
+/* Omits NULL.  Bytes of `value` that are not UTF-8 become U+FFFD: a file's name may have any bytes. */
 void json_string(struct json *j, const char *key, const char *value);
 
 /* An address, as two members of the open object; none if it cannot be printed. */

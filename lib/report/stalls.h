@@ -33,11 +33,11 @@ struct stalls {
 
 /* A count that is watched. */
 struct stall_watch {
-	uint64_t since_ns,
-		count; /* the count, and since when it has not changed, or need not change */
-	bool waits;    /* at the last look, the count was expected to change */
-	bool still;    /* at the last look, it had not changed since the look before */
-	bool ended;    /* later looks are ignored */
+	uint64_t count;    /* at the last look */
+	uint64_t since_ns; /* when the count last changed, or was last not expected to */
+	bool waits;        /* at the last look, the count was expected to change */
+	bool still;        /* at the last look, the count was that of the look before */
+	bool ended;        /* later looks are ignored */
 	struct stalls stalls;
 };
 

@@ -51,11 +51,10 @@ static void test_addresses(void)
  */
 static void test_limited(void)
 {
-	const int fd = socket(AF_INET, SOCK_STREAM, 0);
 	static const char title[] =
 		"a send buffer of half more than the kernel's limit has a warning";
 	char line[48] = "";
-	int size;
+	int size, fd;
 
 	file_read_line("/proc/sys/net/core/wmem_max", line, sizeof(line));
 	size = (int)strtol(line, NULL, 10);
@@ -63,6 +62,7 @@ static void test_limited(void)
 		skip(title, "the limit is not shown here, or is too large");
 		return;
 	}
+	fd = socket(AF_INET, SOCK_STREAM, 0);
 	capture(STDERR_FILENO);
 	sock_set_options_or_die(fd, &(struct sock_options){.sndbuf = size});
 	sock_set_options_or_die(fd, &(struct sock_options){.sndbuf = size + size / 2});
