@@ -67,7 +67,8 @@ static void notify_ready(void)
 	if (fd < 0 || sendto(fd, "READY=1", 7, MSG_NOSIGNAL, (struct sockaddr *)&to,
 			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
 		warnx("NOTIFY_SOCKET %s: %s", printable(path), strerror(errno));
-	close(fd); /* -1 is ignored */
+	if (fd >= 0)
+		close(fd);
 }
 
 static int run(struct context *x)

@@ -182,12 +182,9 @@ void addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
 	const struct in6_addr a = addr_ipv6(peer);
-	unsigned index;
+	unsigned index = IN6_IS_ADDR_V4MAPPED(&a) ? route_interface(&a.s6_addr[12], 4)
+						  : route_interface(&a, 16);
 
-	if (IN6_IS_ADDR_V4MAPPED(&a))
-		index = route_interface(&a.s6_addr[12], 4);
-	else
-		index = route_interface(&a, 16);
 	/* A link-local address names its interface, but packets to one of this host go via lo. */
 	if (IN6_IS_ADDR_LINKLOCAL(&a) && in6->sin6_scope_id != 0 && index != if_nametoindex("lo"))
 		index = in6->sin6_scope_id;
