@@ -44,26 +44,25 @@ beside '200 clients that send half a header, or next to nothing: a line for 20 i
 	[ "$(grep -c "^127\.0\.0\.1:.* 2000 bytes in" zcs.out)" -eq 3 ]
 ) & later
 
-# --bind, -4 and -6.
-while read -r how here other asked; do
-	beside "zcs $how: clients reach it on $here and not on $other"; ( begin
-		case $here,$other in *::*) [ -n "$ipv6" ] || skip_check 'no IPv6 here' ;; esac
-		# shellcheck disable=SC2046 # several words
-		start_zcs $(echo "$how" | tr _ ' ')
+while IFS=';' read -r how here other asked; do
+	beside "zcs $how: zcc $asked -s $here reaches it, and -s $other does not"; ( begin
+		case $here,$other in *::* | *-6*) [ -n "$ipv6" ] || skip_check 'no IPv6 here' ;; esac
+		start_zcs $how
 		case $here in *::*) at="[$here]" ;; *) at=$here ;; esac
 		case $how in --bind*) grep -qxF "zcs: listening on $at:$PORT" zcs.err ;; esac # -p goes before a port of --bind
-		asked=$(echo "${asked:-../tiny}" | tr _ ' ')
 		exits 0 "$zcc" -s $here -p "$PORT" $asked
 		exits 1 "$zcc" -s $other -p "$PORT" $asked
 		grep -q 'refused' out err
 	) & later
 done <<'END'
---bind_127.0.0.5 127.0.0.5 127.0.0.1
---bind_localhost_-4 127.0.0.1 127.0.0.5
---bind_127.0.0.5_--reply 127.0.0.5 127.0.0.1 --request_10
---bind=[::1]:1_--allow_2001:db8::,::1,127.0.0.2 ::1 127.0.0.1
--4 127.0.0.1 ::1
--6 ::1 127.0.0.1
+--bind 127.0.0.5;127.0.0.5;127.0.0.1;../tiny
+--bind localhost -4;127.0.0.1;127.0.0.5;../tiny
+--bind 127.0.0.5 --reply;127.0.0.5;127.0.0.1;--request 10
+--bind=[::1]:1 --allow 2001:db8::,::1,127.0.0.2;::1;127.0.0.1;../tiny
+-4;127.0.0.1;::1;../tiny
+-6;::1;127.0.0.1;../tiny
+-4 --reply;0 -4;0 -6;--request 10
+-6 --reply;0 -6;0 -4;--request 10
 END
 for how in 192.0.2.1 no.such.host.invalid '::1 -4'; do
 	check "zcs --bind $how: one line, exit 1" fails "^zcs: cannot listen on ${how% -4} port 0: " timeout 20 "$zcs" -p 0 --bind $how

@@ -10,9 +10,7 @@
 head -c 1000003 /dev/urandom >file
 printf x >tiny
 
-#
 # Options of the path
-#
 it '--bind and --dscp 46: each connection comes from that address, and has four times that as IP_TOS'; ( begin; need ss
 	start_peer -s -n 2
 	start_zcc held --bind 127.0.0.3 --dscp 46 -P 2 -t 60
@@ -40,6 +38,7 @@ done <<END
 --bind-dev.'noether':: zcs -p 0 --bind-dev noether
 END
 stop_zcs
+check_usage "--bind-dev: '' does not have 1 to 15" zcc --bind-dev ''
 it '--bind-dev lo: the server listens there, and zcc names it'; ( begin; need ss
 	start_zcs --bind-dev lo
 	ss -Htln "sport = :$PORT" | grep -q "%lo:$PORT"
@@ -59,9 +58,7 @@ it 'the built-in set: its bytes do not compress, and are zeros with --content ze
 	done
 ); ok
 
-#
 # Two hosts, for each check its own: host A receives, host B sends.
-#
 if ! has_lab; then
 	skip 'across a link' 'needs root, ip(8) and network namespaces'
 	finish

@@ -121,19 +121,10 @@ beside 'zcc --request --json: a pause of zcc itself is counted; zcs --reply --js
 	grep -Eq '"pauses":\{"count":[1-9][0-9]*,"max":[0-9.]+\}' held.out
 	grep -Eq '"bytes":[0-9]*0,.*"replies":[1-9][0-9]*,.*"silent":0' zcs.out
 ) & later
-beside 'zcc --request -4: by IPv4 alone, -6: by IPv6 alone; an error has the % of an address with a zone'; ( begin
+beside 'zcc --request: an error has the % of an address with a zone'; ( begin
 	exits 1 "$zcc" -s 'fe80::1%lo' -p 9 --request 10 -n 1
 	grep -q '^zcc: fe80::1%lo port 9: ' err
-	[ -e /proc/net/if_inet6 ] || skip_check 'no IPv6 here'
-	for pair in '-4 -6' '-6 -4'; do
-		start_zcs --reply "${pair% *}"
-		exits 0 "$zcc" -s 0 "${pair% *}" -p "$PORT" --request 10 -n 2
-		not grep failed out
-		exits 1 "$zcc" -s 0 "${pair#* }" -p "$PORT" --request 10 -n 2
-		grep -qx '  failed: 2 refused' out
-	done
 ) & later
-
 # Failures.
 while IFS=';' read -r server options kind number; do
 	beside "zcc --request $options, $server: ends after three failures before any success, which have a line"; ( begin

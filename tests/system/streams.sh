@@ -17,9 +17,6 @@ summaries_of() { sed -n 's/^127.0.0.1:.*[,:] \([0-9]*\) bytes in .*/\1/p' "$1"; 
 warmup_of() { plain "$1" | sed -n 's/.*warm-up, \([0-9]*\) bytes$/\1/p; s/.*[,:] after \([0-9]*\) bytes of warm-up$/\1/p' | sum; }
 sum() { awk '{ n += $1 } END { printf "%.0f\n", n }'; }
 
-#
-# Streams
-#
 beside '-P 5: five connections, each with the file set, a row for each, a total; one stream has no row'; ( begin
 	start_zcs
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 5 -n 3 ../file ../tiny
@@ -94,9 +91,6 @@ beside '--pace: little is sent after -t, and --timeout takes no slow pace for a 
 	[ "$(bytes_of out | cut -d ' ' -f 1)" -lt 3000000 ]
 ) & later
 
-#
-# The warm-up
-#
 for how in '-t 0.3 -P 1' '-t 0.3 -P 3' '-n 20 -P 1'; do
 	beside "--warmup $how: neither end has it in its figures, and both know of all bytes"; ( begin
 		start_zcs
@@ -131,9 +125,6 @@ beside '--warmup: if all is sent, or zcc interrupted, before it ends, nothing wa
 	grep -qx 'zcc: interrupted before the warm-up ended: nothing was measured' held.err
 ) & later
 
-#
-# Lines while it runs
-#
 # kinds_of FILE: of its lines, each that repeats the one before it left out
 kinds_of()
 {
@@ -204,9 +195,6 @@ beside 'a line of progress is on a terminal alone, gone before the report, and n
 	grep -Eqx "$rate" report
 ) & later
 
-#
-# How it ends.  methods.sh interrupts zcc.
-#
 beside 'SIGINT of zcs: summaries and the total so far, exit 0, the port is free; zcc prints one line, exit 1'; ( begin
 	launch zcs.out listening env --default-signal=INT "$BIN/zcs" -I 0.05 -p 0
 	read_port zcs.err

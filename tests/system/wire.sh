@@ -10,9 +10,7 @@ printf 'hello, world\n' >small
 head -c 65536 /dev/urandom >block
 head -c 5000001 /dev/urandom >larger
 
-#
 # --raw: no headers.
-#
 it 'zcc --raw: the bytes of the files and nothing else, and what is answered is no receipt'; ( begin
 	start_peer -w got -r 'an answer\n'
 	cat larger empty small larger empty small >want
@@ -51,9 +49,6 @@ it 'zcc --raw, interrupted: it reports the bytes that the server acknowledged, n
 	kill -USR1 "$PEER"
 ); ok
 
-#
-# Headers
-#
 # announces N 'want' OPTION...: zcc's first N headers
 announces()
 {
@@ -94,9 +89,6 @@ it "zcc and zcs: a file of $huge bytes, more than 32 bits can say, is sent and r
 ); ok
 exec 9<&-
 
-#
-# Receipts
-#
 it 'a server of 2001 just closes, and zcc needs no receipt; a client of 2001 closes at once, and is no error for zcs'; ( begin
 	start_peer
 	exits 0 "$zcc" -s 0 -p "$PORT" small

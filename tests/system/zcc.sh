@@ -127,9 +127,7 @@ it 'more entries than 32 bits, or with --raw more bytes than 64 bits can say: on
 ); ok
 [ -z "$shm" ] || rm -rf "$shm"
 
-#
 # Errors.  json.sh has more of those before a connection is made.
-#
 check 'zcc -B 8000: one line, exit 1' fails 'CPU 8000' "$zcc" -s 0 -p 1 -B 8000 tiny
 # The options of the peer, those of zcc, its line.  Of a server that goes away slowly: at most what it read and its small
 # buffer took.

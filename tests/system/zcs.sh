@@ -40,9 +40,6 @@ beside 'zcs: a warm-up that ends only after the last byte has no time; replies o
 	grep -q '^total: 3 replies, 3072 bytes;' zcs.out
 ) & later
 
-#
-# Clients
-#
 beside 'zcs: a bad client costs a line; then 100 at once are all received; threads and descriptors are as many as before'; ( begin
 	start_zcs
 	exits 0 "$zcc" -s 0 -p "$PORT" ../file
@@ -75,9 +72,6 @@ beside 'zcs: a bad client costs a line; then 100 at once are all received; threa
 	stop_zcs
 ) & later
 
-#
-# Options
-#
 # It is a CPU that sched_setaffinity(2) does not accept any more.
 beside '-B 0: all threads of zcs are on CPU 0; if that CPU has gone, that costs a line, and the client is served'; ( begin; need strace
 	start_zcs -B 0
@@ -124,9 +118,6 @@ beside 'zcs raises the limit of its descriptors as far as it may, and an ignored
 	stop_zcs
 ) & later
 
-#
-# Errors
-#
 beside 'zcs: a port in use, a CPU that is not there: one line, exit 1'; ( begin
 	start_zcs
 	fails "cannot listen on port $PORT: Address already in use: .* local port" "$zcs" -p "$PORT"
