@@ -153,7 +153,7 @@ beside '--mss: no larger segment is sent or asked for'; ( begin
 		[ "$(mss a.out)" -eq 588 ]
 	done
 ) & later
-beside 'the MTU falls in mid-transfer, of the route or of the link: it goes on, and the report has the segments that fit'; ( begin
+beside 'the MTU of the route or of the link falls in mid-transfer: it goes on, and segments fit'; ( begin
 	hosts
 	start_zcs
 	start_zcc a -s "$A4" -t 60 --pace 10m -I 0.1 ../file

@@ -35,7 +35,7 @@ beside '-P 5: five connections, each with the file set, a row for each, a total;
 ) & later
 # The options of zcs and of zcc, the CPUs of the threads of that which has -B, the rows of the report
 while IFS=';' read -r zcs_options zcc_options cpus rows; do
-	beside "-B of zc${zcs_options:+s}${zcc_options:+c}: its threads are bound to these CPUs in turn, and the report of zcc has those of its streams"; ( begin
+	beside "-B of zc${zcs_options:+s}${zcc_options:+c}: threads are bound to these CPUs in turn, and zcc reports them"; ( begin
 		case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 		0-[1-9]* | 0,1*) ;;
 		*) skip_check 'CPUs 0 and 1 are not both to be had' ;;
@@ -165,8 +165,8 @@ beside '-I -P 2: the sum of the streams, with a line for each below it but with 
 	grep -Eqx "$rate" out
 	not [ -s err ]
 ) & later
-# The first interval has how little went in its long time.  Those of a burst would have how nothing did in no time, as one
-# has that a busy machine leaves no time.
+# The first interval has how little went in its long time.  Those of a burst would have how nothing did in no time, as
+# one has that a busy machine leaves no time.
 beside '-I: stopped and continued, zcc does not make up the intervals that it missed'; ( begin
 	start_zcs
 	start_zcc held -t 60 --pace 20m -I 0.05

@@ -24,8 +24,7 @@ beside 'a stall that begins in the warm-up counts from its end on'; ( begin
 	awk '{ for (i = 1; i < NF; i++) if ($i == "in") ok = $(i + 1) > 0.5 } END { exit !ok }' zcs.out
 ) & later
 # Races that are lost each time: tests/helpers/preload/late.c
-beside 'zcs: a warm-up that ends only after the last byte has no time; replies of workers faster than the main thread count'
-( begin
+beside 'a warm-up that ends only after the last byte has no time; replies faster than the main thread count'; ( begin
 	preloaded late || skip_check 'no library can be preloaded'
 	LATE=end LD_PRELOAD=$PWD/late.so start_zcs
 	{ u32 4294967295 0 0 1 5; printf hello; } | "$HELPERS/net" send -c "$PORT"
