@@ -63,26 +63,22 @@ static void test_wraps(void)
 	expect(captured(), "a line breaks before an item too wide, and ends with the comma");
 }
 
-/* Three seconds and the rest, of a transfer and of requests. */
+/* Three seconds and the rest. */
 static void test_intervals(void)
 {
 	static const char *const row[] = {"bytes=1024 reads=5 seconds=1",
 					  "bytes=3072 reads=7 seconds=1",
 					  "bytes=2048 reads=3 seconds=1", "bytes=0 seconds=0.001"};
-	struct intervals s = {.period = 1};
+	struct intervals s = {.period = 1, .requests = true};
 	struct figures f;
 	size_t i;
-	int k;
 
 	capture(STDOUT_FILENO);
-	for (k = 0; k < 2; k++) {
-		s.requests = k == 1;
-		for (i = 0; i < LENGTH(row); i++) {
-			f = figures_of(row[i]);
-			intervals_row(&s, &f, (double)i, true, "");
-		}
-		intervals_end(&s);
+	for (i = 0; i < LENGTH(row); i++) {
+		f = figures_of(row[i]);
+		intervals_row(&s, &f, (double)i, true, "");
 	}
+	intervals_end(&s);
 	expect(captured(), "a short rest is neither the least nor the greatest interval");
 }
 

@@ -95,10 +95,6 @@ static void test_wrong(void)
 
 static void test_right(void)
 {
-	static const char *const names[] = {"one", "two", "three"};
-
-	ok(arg_name("-x", "three", names, LENGTH(names), sizeof(names[0])) == 2,
-	   "arg_name: the index of the name");
 	ok(read_words("x -ab2 --word") == 3 && opt.all && opt.size == 2 &&
 		   strcmp(opt.word, "none") == 0,
 	   "an argument may stand before options, which go where their rows say");
