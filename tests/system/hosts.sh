@@ -131,7 +131,7 @@ it 'instrument idle: the load, or the lack of one, is that of zcs --idle'; ( beg
 	not [ -s err ]
 	grep -q '^host .* unsoaked load ' out
 	all 1 '.receiver_host | (.instrument == "idle" and .load_percent != null) or
-	    (.no_load_text | test("^zcs: --idle: "))'
+	    (.no_load_text | test("^zcs: no load is measured: --idle: "))'
 	all 1 '.sender_host | has("instrument") | not'
 ); ok
 

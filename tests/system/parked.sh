@@ -148,7 +148,7 @@ least_turns=3; while again; do ( begin
 		is_unsafe_for baseline_busy
 	done
 	line='the baseline was measured on a busy machine: the load is unsafe'
-	[ "$(grep -c "^zcs: $line; start again, or run .*-C" zcs.err)" -eq 1 ]
+	[ "$(grep -c "^zcs: $line: start again, or run .*-C" zcs.err)" -eq 1 ]
 	stop_zcs
 ); done
 finish
