@@ -20,7 +20,7 @@ static const struct option_row rows[] = {
 	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
 	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
 	{.help = "\n"
-		 "A real-time program that neither ends nor sleeps can lock up the system.\n"
+		 "A real-time program that neither ends nor sleeps can lock up the machine.\n"
 		 "\n"
 		 "Exit status: that of COMMAND or of the shell.  If the policy cannot be set or\n"
 		 "the command line is wrong, it is 125 with COMMAND, and 1 or 2 without.  It is\n"
@@ -60,10 +60,9 @@ int main(int argc, char **argv)
 		if (geteuid() == 0)
 			die_errno("cannot set SCHED_RR: the control group has no real-time budget "
 				  "(cpu.rt_runtime_us), or CAP_SYS_NICE is missing");
-		die_errno(
-			"cannot set SCHED_RR: it takes root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of "
-			"at least %d (ulimit -r)",
-			opt.priority);
+		die_errno("cannot set SCHED_RR: it takes root, CAP_SYS_NICE, or an RLIMIT_RTPRIO "
+			  "of at least %d (ulimit -r)",
+			  opt.priority);
 	}
 	execvp(argv[0], argv);
 	command_die(argv[0], errno);

@@ -1,9 +1,7 @@
 #include "lib/load/burner.h"
 
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 
@@ -18,21 +16,7 @@
  * Paths.
  */
 
-/* Gives a device of the socket's namespace its address, and sets it up (netdevice(7)). */
-static int configure(int fd, const char *device, uint32_t ip)
-{
-	const struct sockaddr_in a = {AF_INET, .sin_addr.s_addr = htonl(ip)};
-	struct ifreq r = {.ifr_flags = 0};
-
-	strcpy(r.ifr_name, device);
-	memcpy(&r.ifr_addr, &a, sizeof(a));
-	if (ioctl(fd, SIOCSIFADDR, &r) != 0)
-		return -1;
-	r.ifr_flags = IFF_UP;
-	return ioctl(fd, SIOCSIFFLAGS, &r);
-}
-
-/* Binds the receiving socket to an address and a free port, to which the other one sends. */
+/* Binds the receiving socket to an address and a free port, to which the other socket then sends. */
 static int join(const struct path *p, uint32_t ip)
 {
 	struct sockaddr_in a = {AF_INET, .sin_addr.s_addr = htonl(ip)};
@@ -47,21 +31,20 @@ static int join(const struct path *p, uint32_t ip)
 	return connect(p->send, (struct sockaddr *)&a, size);
 }
 
-/* Opens a path from the sender's namespace to this one, by two devices that are joined (veth(4)). */
-static int open_veth(const struct path *p, int sender, const char *device, uint32_t sender_ip)
+/* Opens a path from the sender's namespace to this one, by the i-th pair of devices (veth(4)). */
+static int open_veth(const struct path *p, int sender, int i)
 {
-	char command[200];
+	char command[400];
 
 	snprintf(command, sizeof(command),
-		 "PATH=$PATH:/usr/sbin:/sbin; "
-		 "ip link add %s type veth peer name %s netns /proc/%d/fd/%d 2>/dev/null",
-		 device, device, (int)getpid(), sender);
+		 "PATH=$PATH:/usr/sbin:/sbin; exec 2>/dev/null; s=/proc/%d/fd/%d d=veth%d; "
+		 "ip link add $d type veth peer name $d netns $s && "
+		 "ip address add 192.168.%d.2/24 dev $d && ip link set $d up && nsenter --net=$s "
+		 "sh -c \"ip address add 192.168.%d.1/24 dev $d && ip link set $d up\"",
+		 (int)getpid(), sender, i, i, i);
 	errno = ENOTSUP;
-	/* NOLINTNEXTLINE(cert-env33-c): the command has numbers and a name of ours */
-	if (system(command) != 0 || configure(p->send, device, sender_ip) != 0 ||
-	    configure(p->receive, device, sender_ip + 1) != 0)
-		return -1;
-	return join(p, sender_ip + 1);
+	/* NOLINTNEXTLINE(cert-env33-c): the command has numbers of ours */
+	return system(command) == 0 ? join(p, 0xc0a80002 + 256 * (unsigned)i) : -1;
 }
 
 static int udp_socket(void)
@@ -70,8 +53,8 @@ static int udp_socket(void)
 }
 
 /*
- * A network namespace, by a user namespace where the process may make none otherwise.  Its user has to
- * be mapped before: the namespace's files belong to root.
+ * Moves the process into a new network namespace, and into a user namespace first if that needs privilege.  The
+ * user must be mapped before, since the files of the network namespace belong to root.
  */
 static int make_namespace(void)
 {
@@ -106,12 +89,12 @@ static const char *open_paths(struct path path[2], int rps_cpu)
 	snprintf(mask, sizeof(mask), "%x", 1u << rps_cpu % 32);
 	for (i = 0; i < rps_cpu / 32; i++)
 		string_append(mask, sizeof(mask), ",00000000");
-	if (open_veth(&path[0], sender, "veth0", 0xc0a80001 /* 192.168.0.1 */) != 0)
+	if (open_veth(&path[0], sender, 0) != 0)
 		return "no veth devices by ip(8)";
 	is_set = file_write("/proc/sys/net/core", "rps_default_mask", mask) == 0;
-	if (open_veth(&path[1], sender, "veth1", 0xc0a80101 /* 192.168.1.1 */) != 0)
+	if (open_veth(&path[1], sender, 1) != 0)
 		return "no second veth devices";
-	/* Before Linux 6.3 a device has its mask in a sysfs of its namespace: any directory will do. */
+	/* Before Linux 6.3 the mask is in the sysfs of the namespace, which is mounted on any directory. */
 	if (!is_set &&
 	    (unshare(CLONE_NEWNS) != 0 ||
 	     mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
@@ -140,7 +123,7 @@ static void sleep_until(uint64_t ns)
 	sleep_ns((uint64_t)(1e9 * seconds_between(now_ns(), ns)));
 }
 
-/* What it lacks of a period's share, as other threads had the CPU, it has in the next. */
+/* If other threads had the CPU, the rest of a period's share is worked off in the next period. */
 static void burn(struct job *j, uint64_t period)
 {
 	const uint64_t share = (uint64_t)(j->work->share * (double)period);
@@ -160,9 +143,9 @@ static void burn(struct job *j, uint64_t period)
 }
 
 /*
- * The kernel cuts what is sent into datagrams where they arrive (UDP_SEGMENT, udp(7)): much of the work
- * is that of a softirq, and of few interrupts.  The second thread reads what has come half-way between
- * two bursts: that way no datagram wakes it, and the work does not depend on which CPU has the softirqs.
+ * The kernel cuts a send into datagrams at the receiver (UDP_SEGMENT, udp(7)): much of the work is that of
+ * softirqs, of few interrupts.  The second thread reads the datagrams half-way between two bursts: no datagram
+ * wakes it, and the work does not depend on which CPU has the softirqs.
  */
 static void stream(struct job *j, uint64_t period)
 {
@@ -186,7 +169,7 @@ static void *job_main(void *arg)
 	const uint64_t period = 1000000000u / (unsigned)j->work->rate;
 
 	if (cpu_bind(j->work->cpu[j->i]) != 0)
-		die_errno("cannot bind to CPU %d", j->work->cpu[j->i]);
+		die_errno("--verify: cannot bind to CPU %d", j->work->cpu[j->i]);
 	if (j->work->path == BURNER_NO_PATH)
 		burn(j, period);
 	else
@@ -201,7 +184,7 @@ void burner_open_or_die(struct burner *b, int rps_cpu, char why[DIE_MAX])
 
 	*loopback = (struct path){udp_socket(), udp_socket()};
 	if (join(loopback, INADDR_LOOPBACK) != 0)
-		die_errno("the test load of --verify");
+		die_errno("--verify: cannot open UDP sockets on loopback");
 	failed = open_paths(&b->path[BURNER_VETH], rps_cpu);
 	why[0] = '\0';
 	if (failed != NULL)
@@ -220,7 +203,7 @@ void burner_run_or_die(const struct burner *b, const struct burner_work *w, stru
 		job[i] = (struct job){.work = w, .path = &b->path[w->path], .i = i, .end_ns = end};
 		errno = thread_start(&job[i].thread, job_main, &job[i]);
 		if (errno != 0)
-			die_errno("the test load of --verify");
+			die_errno("--verify: cannot start a thread");
 	}
 	sleep_until(end);
 	*d = (struct burner_done){.count = 0};

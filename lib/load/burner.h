@@ -1,5 +1,5 @@
 /*
- * burner.h: threads that make work of known size, by this process's CPU clock.
+ * burner.h: threads that do work of a known size, by this process's CPU clock.
  *
  *	struct burner_work work = {.share = 0.5, .rate = 100, .seconds = 1, .cpu = {0}, .n = 1};
  *
@@ -11,7 +11,7 @@
 
 #include "common.h"
 
-/* The way of datagrams from one thread to another. */
+/* How datagrams go from one thread to the other. */
 enum burner_path {
 	BURNER_NO_PATH,
 	BURNER_LOOPBACK,
@@ -21,11 +21,11 @@ enum burner_path {
 };
 
 /*
- * Each thread works for a share of each period and sleeps for the rest of it, or with a path the first
- * sends a burst of datagrams in each period to the second.
+ * Without a path each thread works for a share of each period, and sleeps for the rest of it.  With a path the
+ * first thread sends a burst of datagrams to the second in each period.
  */
 struct burner_work {
-	double share; /* 0 to 1: of 0 a thread does nothing but wake up */
+	double share; /* 0 to 1: with 0 a thread only wakes up */
 	int rate;     /* periods per second */
 	enum burner_path path;
 	double seconds;
@@ -33,25 +33,24 @@ struct burner_work {
 };
 
 struct burner_done {
-	double cpu_seconds; /* of this process */
-	double count;       /* turns of work and wake-ups, or datagrams received, of all threads */
+	double cpu_seconds; /* CPU time of this process */
+	double count;       /* turns of work and wake-ups, or datagrams received, by all threads */
 };
 
 struct burner {
 	struct path {
-		int send, receive; /* UDP sockets: what is sent on the one arrives at the other */
+		int send, receive; /* UDP sockets: datagrams go from `send` to `receive` */
 	} path[BURNER_PATHS];
 };
 
 /*
- * Opens the paths, of which the one with RPS moves the softirqs to that CPU: receive packet
- * steering, Documentation/networking/scaling.rst.  The work is the same, but no process is charged
- * for it.  Stores why there is no path but the first, where the kernel or the administrator does not
- * permit others, or an empty string.  The process, which has one thread, moves into the receiver's
- * namespaces: without privilege also a user namespace, before
- * Linux 6.3 also a mount namespace.
+ * Opens the paths.  BURNER_VETH_RPS moves the softirqs to the CPU `rps_cpu` by receive packet steering
+ * (Documentation/networking/scaling.rst): the work is the same, but no process is charged for it.  Stores an empty
+ * string, or why only the loopback could be opened.  The process, which must have one thread, moves into the
+ * receiver's network namespace; without privilege also into a user namespace, and before Linux 6.3 also into a
+ * mount namespace.
  */
 void burner_open_or_die(struct burner *b, int rps_cpu, char why[DIE_MAX]);
 
-/* Works, and waits for the end of that. */
+/* Works, and returns when the work is done. */
 void burner_run_or_die(const struct burner *b, const struct burner_work *w, struct burner_done *d);

@@ -27,7 +27,7 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 		limits_warn();
 }
 
-/* Copies a calibration, whose CPUs are to be freed. */
+/* Copies a calibration.  to->cpu is to be freed. */
 static void copy(struct calibration *to, const struct calibration *from)
 {
 	*to = *from;
@@ -43,7 +43,7 @@ void gauge_copy(struct gauge *g, const struct gauge *prepared)
 	copy(&g->calibration, &prepared->calibration);
 }
 
-/* Whether no line has had the reason yet for which an instrument measures no load. */
+/* Whether this reason, for which no load is measured, has had no line yet. */
 static bool is_first_line(struct gauge *g, unsigned reason)
 {
 	const unsigned before = g->said.missing;
@@ -57,8 +57,9 @@ static bool is_first_line(struct gauge *g, unsigned reason)
  */
 
 /*
- * Measures the idle machine, as the first or the second baseline of a measurement, with a line on stderr
- * if it is busy.  Returns false without a baseline: *stop ended that, or something held a CPU whole.
+ * Measures the idle machine, as the first or the second baseline of a measurement, and prints a line on stderr
+ * if the machine is busy.  Returns false if there is no baseline: *stop ended it, or other programs left a soaker no
+ * time.
  */
 static bool measure(struct gauge *g, bool second, struct calibration *c, const _Atomic int *stop)
 {
@@ -76,8 +77,7 @@ static bool measure(struct gauge *g, bool second, struct calibration *c, const _
 		baseline_warn_held(c, "before the", what, "no load is measured");
 	else if (!is_whole && second && !is_said)
 		baseline_warn_held(c, "after the", what,
-				   "only the baseline before it could be used, and the load is "
-				   "unsafe");
+				   "the load is unsafe, as only the baseline before counts");
 	else if (is_whole && !is_said)
 		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: %s",
 		      what, 100 * c->others,
@@ -86,8 +86,8 @@ static bool measure(struct gauge *g, bool second, struct calibration *c, const _
 }
 
 /*
- * Converts a sample that was taken against one baseline to another.  Idle time is counted against none,
- * and its sum is the kernel's own, which has one error of counting and not one for each CPU.
+ * Converts a mark that was taken with the baseline `from` to the baseline `to`.  Samples of idle time do not depend
+ * on a baseline.
  */
 static void rebase(struct gauge_mark *m, const struct calibration *from,
 		   const struct calibration *to)

@@ -25,17 +25,17 @@
 #include "lib/load/baseline.h"
 #include "lib/load/load.h"
 
-/* What is to be measured, and against what. */
+/* What is measured, on which CPUs, and with which baseline. */
 struct gauge_setup {
 	bool soak, idle;  /* by soaking, or by idle time; neither: no load is measured */
 	bool never_idle;  /* soaking needs a calibration, and of idle time nothing is subtracted */
-	bool own;         /* soaking: no calibration is looked for */
+	bool own;         /* soaking: a calibration file is not read */
 	const char *what; /* what is measured, as a message names it */
 	const char *file; /* the calibration; NULL: CALIBRATION_FILE, if it is there and fits */
 	double wait;      /* seconds at most for another set of soakers to end */
-	double wait_idle; /* seconds at most for other programs to rest; 0: they are not waited for */
-	int n_cpus;       /* of the first CPUs; 0: of all that are online */
-	struct cpus on;   /* of these CPUs; empty: of the first */
+	double wait_idle; /* seconds at most for other programs to rest; 0: no wait */
+	int n_cpus;       /* the first n CPUs; 0: all that are online */
+	struct cpus on;   /* these CPUs; empty: the first n_cpus */
 };
 
 struct gauge {
@@ -43,24 +43,24 @@ struct gauge {
 	struct instrument instrument; /* kind is NULL while no load is measured */
 	struct calibration calibration;
 	enum baseline_kind baseline;
-	unsigned missing; /* why no load is measured though it was asked for: a reason */
+	unsigned missing; /* the reason why no load is measured although one was asked for */
 	struct limits_said said;
 
-	/* Of BASELINE_OWN. */
-	double seconds; /* that a measurement takes, as far as is known: the baselines' grow with it */
-	double drift; /* by how much the baselines differ, in shares of load; NAN: no second */
+	/* For BASELINE_OWN. */
+	double seconds; /* length of a measurement, as far as is known: a longer one has longer baselines */
+	double drift; /* by how much the two baselines differ, in shares of load; NAN: no second one */
 	struct calibration
-		after; /* the last baseline; cpu is NULL if a measurement has it, or none */
-	bool half;     /* the last measurement has no second baseline, as a CPU was held then */
+		after; /* the last baseline; cpu is NULL if there is none, or it is in use */
+	bool half; /* the last measurement has no second baseline, as a soaker had no time then */
 };
 
-/* This host at one time. */
+/* The state of this host at one moment. */
 struct gauge_mark {
-	struct load_sample sum, *each; /* of all CPUs, and unless it is NULL of each CPU */
+	struct load_sample sum, *each; /* of all CPUs, and of each CPU unless NULL */
 	struct counters counters;
 };
 
-/* The CPUs that are to be measured.  Those that cannot be are a usage error: cpus_to_soak(). */
+/* The CPUs that are to be measured.  A CPU that cannot be measured is a usage error: cpus_to_soak(). */
 struct cpus gauge_cpus(const struct gauge_setup *setup);
 
 /* Calibrates, by soaking: calibrate_or_die(). */
@@ -69,10 +69,10 @@ void gauge_calibrate_or_die(const struct gauge_setup *setup, bool force);
 /* Whether a load was asked for. */
 bool gauge_is_wanted(const struct gauge_setup *setup);
 
-/* Finds the calibration and warns of what would limit the load, or dies. */
+/* Finds the calibration and warns of limits, such as a CPU quota; or dies. */
 void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup);
 
-/* Makes a gauge that can be started of one that was prepared, which stays as it is. */
+/* Copies a prepared gauge into *g, which can then be started. */
 void gauge_copy(struct gauge *g, const struct gauge *prepared);
 
 /*
@@ -86,9 +86,9 @@ bool gauge_start(struct gauge *g, double seconds);
 bool gauge_start_instrument(struct gauge *g);
 
 /*
- * Waits until other programs have taken under 3 % of the host for a second, setup->wait_idle seconds at most.
- * Returns false, with which is the busiest in `why`, if they did not; or if *stop ended that, unless `stop` is
- * NULL.  What soaks CPUs is not counted, nor what is as nice.
+ * Waits until other programs have taken less than 3 % of the host for a second, but setup->wait_idle seconds at
+ * most.  Returns false, with a message in `why` that names the busiest program, if they did not; or if *stop ended
+ * the wait, unless `stop` is NULL.  Soakers, and programs that are as nice, do not count.
  */
 bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 		     const _Atomic int *stop, char why[DIE_MAX]);
@@ -99,33 +99,32 @@ bool gauge_measures(const struct gauge *g);
 /* Ends the instrument. */
 void gauge_stop(struct gauge *g);
 
-/* Allocates `each` for a sample of each CPU, which is to be freed by free(3). */
+/* Initialises a mark: allocates m->each, a sample of each CPU, to be freed by free(3). */
 void gauge_mark_open(const struct gauge *g, struct gauge_mark *m);
 
 /*
- * Reads the host before what is measured, or after it: the instrument is read next to that, as the
- * counters take long.  `interface` is that whose packets are counted, or NULL.
+ * Read the host at the begin and at the end of a measurement: the counters, which take long to read, outside, and
+ * the instrument inside.  `interface` is the interface whose packets are counted, or NULL.
  */
 void gauge_begin(const struct gauge *g, struct gauge_mark *m, const char *interface);
 void gauge_end(const struct gauge *g, struct gauge_mark *m, const char *interface);
 
-/* Reads the instrument alone: all CPUs and, unless `each` is NULL, every CPU. */
+/* Reads only the instrument: all CPUs and, unless `each` is NULL, each CPU. */
 void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sample *each);
 
 /*
- * Measures the idle machine again, where there is no calibration, and makes the marks samples against
- * the mean of both.  *stop, unless `stop` is NULL, ends that: the load is then against the baseline
- * before alone.
+ * Without a calibration measures the idle machine again, and converts the marks to the mean of both baselines.
+ * *stop, unless `stop` is NULL, ends the baseline: the load then has only the baseline before.
  */
 void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to,
 		 const _Atomic int *stop);
 
-/* What is measured next begins with the baseline after the last. */
+/* Makes the baseline after one measurement the baseline before the next. */
 void gauge_next(struct gauge *g);
 
 /*
- * The load between two samples, of all CPUs (i < 0) or of the i-th, with every reason that makes it
- * unsafe but steal, which gauge_load() knows.  Where there is none, it has the reason why.
+ * The load between two samples, of all CPUs (i < 0) or of the i-th, with all reasons that make it unsafe except
+ * steal, which gauge_load() adds.  If there is no load, l->unsafe has the reason.
  */
 void gauge_between(const struct gauge *g, const struct load_sample *from,
 		   const struct load_sample *to, int i, struct load *l);
@@ -135,7 +134,7 @@ void gauge_load(const struct gauge *g, const struct gauge_mark *from, const stru
 		struct load *l);
 
 /*
- * Prints a line on stderr for each reason of a load that the one before did not have: limits_say().  No
- * reason ends with an interval of a run: its line is not printed again.
+ * Prints a line on stderr for each reason that the load before did not have: limits_say().  An interval of a run
+ * ends no reason: the line is not printed again in the same run.
  */
 void gauge_say(struct gauge *g, const struct load *l, bool is_interval);

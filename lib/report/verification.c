@@ -7,8 +7,7 @@ static const char *const kinds[][2] = {
 	{"figure", "-"}, {"pass", "pass"}, {"fail", "FAIL"}, {"not_run", "not run"}};
 
 /* In the order of enum verdict_relation, from EXPECT_AT_LEAST on. */
-static const char *const relations[][2] = {
-	{"at_least", ">= "}, {NULL, NULL}, {"at_most", "<= "}, {"equal", ""}};
+static const char *const relations[] = {"at_least", NULL, "at_most", "equal"};
 
 /*
  * Text.
@@ -27,13 +26,12 @@ static void report_line(const struct verdict *r)
 			string_append(measured, CELL, " +-%.*f", digits, r->half);
 		string_append(measured, CELL, " %s", r->unit);
 	}
-	if (r->relation != EXPECT_NOTHING && !isnan(r->expected) && !isnan(r->tolerance))
-		snprintf(expected, CELL, "%s%.*f", relations[r->relation - EXPECT_AT_LEAST][1],
-			 digits,
-			 r->expected +
-				 (r->relation == EXPECT_EQUAL ? 0 : r->relation * r->tolerance));
-	if (expected[0] != '\0' && r->relation == EXPECT_EQUAL)
-		string_append(expected, CELL, " +-%.*f", digits, r->tolerance);
+	if (r->relation == EXPECT_EQUAL && !isnan(r->expected + r->tolerance))
+		snprintf(expected, CELL, "%.*f +-%.*f", digits, r->expected, digits, r->tolerance);
+	else if (r->relation != EXPECT_NOTHING && !isnan(r->expected + r->tolerance))
+		snprintf(expected, CELL, "%s %.*f",
+			 r->relation == EXPECT_AT_MOST ? "<=" : ">=", digits,
+			 r->expected + r->relation * r->tolerance);
 	report("%-8s %-22s %-9s %-14s %-14s %s\n", r->step, r->what,
 	       r->instrument != NULL ? r->instrument : "", measured, expected, kinds[r->kind][1]);
 }
@@ -86,7 +84,7 @@ static void json_verdict(struct json *j, const struct verdict *r)
 	json_number(j, "measured", r->measured);
 	json_number(j, "uncertainty", r->half);
 	if (r->relation != EXPECT_NOTHING) {
-		json_string(j, "relation", relations[r->relation - EXPECT_AT_LEAST][0]);
+		json_string(j, "relation", relations[r->relation - EXPECT_AT_LEAST]);
 		json_number(j, "expected", r->expected);
 		json_number(j, "tolerance", r->tolerance);
 	}

@@ -4,8 +4,7 @@
 
 static void test_lists(void)
 {
-	const char *good =
-		"0>0|0-3>0-3|1,3>1,3|0-1,4-5,7>0-1,4-5,7|8191>8191|3,1,1>3,1,1| 3 , 1-2,>3,1-2";
+	const char *good = "0>0|0-1,4-5,7>0-1,4-5,7|8191>8191|3,1,1>3,1,1| 3 , 1-2,>3,1-2";
 	const char *bad =
 		"|,|0,,1|-|1-|-1|2-1|a|0 1|0-0-0|8192|0-8192|0-8191,0|99999999999999999999";
 	const char *list;
@@ -44,10 +43,9 @@ static void test_machine(void)
 
 	ok(cpu_of(&list, 0) == -1, "an empty list has no CPU");
 	cpus_online(&online);
-	ok(online.n >= 1 && online.n == (int)sysconf(_SC_NPROCESSORS_ONLN),
-	   "cpus_online has as many CPUs as sysconf(3)");
 	c = cpus_to_soak(0, &list);
-	ok(c.n == online.n, "cpus_to_soak: 0 stands for all CPUs");
+	ok(online.n == (int)sysconf(_SC_NPROCESSORS_ONLN) && c.n == online.n,
+	   "cpus_to_soak: 0 stands for all CPUs, as many as sysconf(3) has");
 	c = cpus_to_soak(1, &list);
 	ok(c.n == 1 && c.id[0] == online.id[0], "cpus_to_soak: 1 stands for the first CPU");
 	ok(died(soak_too_many, &list) == EXIT_USAGE &&

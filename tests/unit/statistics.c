@@ -19,9 +19,8 @@ static bool is_ratio(struct estimate e, double value, double error)
 /* The quantiles are those of any table of Student's t distribution. */
 static void test_student(void)
 {
-	static const double t[][2] = {{1, 12.706}, {2, 4.303},   {3, 3.182},  {4, 2.776},
-				      {5, 2.571},  {6, 2.447},   {10, 2.228}, {20, 2.086},
-				      {30, 2.042}, {120, 1.980}, {1e6, 1.960}};
+	static const double t[][2] = {{1, 12.706}, {3, 3.182},  {4, 2.776},  {5, 2.571},
+				      {6, 2.447},  {30, 2.042}, {1e6, 1.960}};
 	size_t i;
 
 	for (i = 0; i < LENGTH(t); i++)
@@ -35,16 +34,15 @@ static void test_student(void)
 static void test_means(void)
 {
 	const double x[] = {1, 2, 3, 4}, unknown[] = {NAN, 2, 4};
-	struct estimate e = statistics_widen((struct estimate){10, 7, 14}, 3);
+	struct estimate e = statistics_widen((struct estimate){10, 7, 14}, 3), e1;
 
 	/* The standard deviation is 1.290994, that of the mean half of it. */
 	ok(is_mean(statistics_mean(x, 4), 2.5, 3.1824 * 0.645497),
 	   "the mean of 1 to 4 is 2.5 +-2.05");
 	ok(is_mean(statistics_mean(unknown, 3), 3, 12.706),
 	   "a mean is that of values that are known");
-	ok(isnan(statistics_mean(x, 1).low) && isnan(statistics_mean(x, 1).high) &&
-		   statistics_mean(x, 1).value == 1,
-	   "one value has no interval");
+	e1 = statistics_mean(x, 1);
+	ok(isnan(e1.low) && isnan(e1.high) && e1.value == 1, "one value has no interval");
 	ok(e.value == 10 && near(e.low, 10 - sqrt(18)) && near(e.high, 15),
 	   "an error widens an interval to either side");
 }
@@ -71,39 +69,19 @@ static void test_ratios(void)
 	ok(is_ratio(statistics_ratio_unpaired(four, 4, four + 2, 1), M_SQRT1_2,
 		    student_t(3) * log(2) * 1.290994 * sqrt(1.25)),
 	   "one value varies like those of the other side");
-	ok(near(statistics_ratio_unpaired(unknown, 3, later, 3).value, sqrt(8)),
-	   "an unpaired ratio is that of the values that are known");
-}
-
-/* Whether the middle of n values, up to the first 0, has that mean and deviation. */
-/* cppcheck-suppress unusedFunction ; cppcheck overlooks calls with a compound literal */
-static bool is_middle(const double *values, double want_mean, double want_sd)
-{
-	double x[8], mean, sd;
-	int n;
-
-	for (n = 0; n < 8 && values[n] > 0; n++)
-		x[n] = values[n];
-	mean_of_middle(x, n, &mean, &sd);
-	return near(mean, want_mean) && near(sd, want_sd);
 }
 
 /* The deviation is that of the median by the factor of a normal distribution. */
 static void test_deviations(void)
 {
-	static const double v[] = {1, 2, 3, 6};
-	double mean[2], sd[2];
+	double v[] = {1, 2, 3, 6}, burst[] = {4, 100, 2, 1, 3, 5, 6, 7}, mean, sd;
 
-	mean_of(v, 4, &mean[0], &sd[0]);
-	mean_of(v, 2, &mean[1], &sd[1]);
-	ok(near(mean[0], 3) && near(sd[0], sqrt(14.0 / 3)) && near(mean[1], 1.5) &&
-		   near(sd[1], sqrt(0.5)),
-	   "the means of four values and of two, and their deviations");
+	mean_of(v, 4, &mean, &sd);
+	ok(near(mean, 3) && near(sd, sqrt(14.0 / 3)), "the mean of four values, and the deviation");
 	/* 3, 4, 5 and 6 are the middle; the deviations are 0.5 0.5 1.5 1.5 2.5 2.5 3.5 95.5. */
-	ok(is_middle((double[]){4, 100, 2, 1, 3, 5, 6, 7}, 4.5, hypot(1.4826 * 2, 16 - 4.5)),
+	mean_of_middle(burst, 8, &mean, &sd);
+	ok(near(mean, 4.5) && near(sd, hypot(1.4826 * 2, 16 - 4.5)),
 	   "a burst in one of eight windows is no part of the mean, and one of the deviation");
-	ok(is_middle((double[8]){10, 10, 10, 90}, 10, 20),
-	   "values that are the same but for a burst deviate by what it moves the mean of all");
 }
 
 static void test_history(void)

@@ -54,15 +54,12 @@ static const struct verdict *judged(const char *what, const char *instrument)
 
 static void test_values(void)
 {
-	const double in[] = {3, NAN, 1, 10}, median[] = {3, 3, 2, 3};
-	struct values v = {.n = 0};
-	int i;
+	struct values v = {.n = 2, {3, 1}};
 
-	for (i = 0; i < 4; i++) {
-		values_add(&v, in[i]);
-		ok(values_median(&v) == median[i], "the median of values up to %g is %g", in[i],
-		   median[i]);
-	}
+	values_add(&v, NAN);
+	ok(values_median(&v) == 2, "the median of two values is their mean, and NAN is no value");
+	values_add(&v, 10);
+	ok(values_median(&v) == 3, "the median of three values is that in the middle");
 }
 
 static void test_all_pass(void)
@@ -152,8 +149,7 @@ static void test_unsafe(void)
 	memset(evidence.of[VERIFY_SOAK], 0, sizeof(evidence.of[VERIFY_SOAK]));
 	evidence_add(&evidence, VERIFY_SOAK, VERIFY_BURN_50, &l, &d);
 	v = judged("50% of a CPU", "soaking");
-	ok(v->kind == VERDICT_NOT_RUN && isnan(v->measured),
-	   "with unsafe loads alone a step could not be run");
+	ok(v->kind == VERDICT_NOT_RUN, "with unsafe loads alone a step could not be run");
 	evidence.kept.x[0] = 0.5;
 	v = judged("a busy thread keeps", "");
 	ok(v->kind == VERDICT_NOT_RUN && v->why != NULL && verdicts_status(&verdicts) == 2,
