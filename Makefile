@@ -130,7 +130,10 @@ $(OBJ)/fuzz/%: $(wildcard tests/fuzz/*.c) common.c $(wildcard lib/*/*.c)
 		-fno-sanitize-recover=undefined -DLIBFUZZER -DTARGET=$* -o $@ $(filter %.c,$^) -lm
 
 fuzz: $(FUZZ)
-	@MAKE='$(MAKE)' FUZZ_CC='$(FUZZ_CC)' CASES='$(CASES)' SEED='$(SEED)' tests/libfuzzer '$(OBJ)'
+	@for t in $$($(FUZZ)); do \
+		$(MAKE) -s $(OBJ)/fuzz/$$t && $(OBJ)/fuzz/$$t -runs=$(CASES) -seed=$(SEED) -max_len=5000 -len_control=0 \
+			-timeout=10 -artifact_prefix=$(OBJ)/fuzz/$$t- || exit; \
+	done
 
 # With LONG=1 in the environment the tests have their full sizes, and those run that have no other.
 check-long: export LONG = 1

@@ -1,5 +1,4 @@
 /* The targets of the fuzzer: the readers of zc that take what others wrote, and what zcc prints of it. */
-#include "lib/load/baseline.h"
 #include "lib/net/wire.h"
 #include "lib/send/plan.h"
 #include "lib/send/sender.h"
@@ -162,57 +161,6 @@ static void make_wire(struct text *t)
 		t->len -= below(t->len - 4);
 	else if (one_in(4))
 		put(t, "more");
-}
-
-/*
- * A calibration: a file that anyone may have put there.  What is accepted can be measured against.
- */
-static bool run_calibration(const char *s, size_t len)
-{
-	FILE *const f = fmemopen((char *)s, len, "r");
-	static struct calibration c;
-	const char *const why = calibration_read(f, &c);
-	const struct baseline *b;
-
-	fclose(f);
-	if (rejected(why)) {
-		holds(c.cpu == NULL, "a rejection leaves no baselines");
-		return false;
-	}
-	holds(c.cpus.n > 0 && c.cpus.n <= CPUS_MAX && c.total == strtod(s, NULL),
-	      "a calibration has CPUs, and begins with their total");
-	holds(isfinite(c.windows) && c.windows >= 2 && c.all.tasks_sd >= 0 && c.all.spin_sd >= 0,
-	      "the machine's deviations are those of two windows or more");
-	for (b = c.cpu; b < c.cpu + c.cpus.n; b++)
-		holds(b->tasks >= 0 && b->tasks < 1 && b->tasks_sd >= 0 && b->tasks_sd <= 1 &&
-			      b->spin > 0 && b->spin <= 1 && b->spin_sd >= 0 && b->spin_sd <= 1 &&
-			      b->speed > 0 && isfinite(b->speed) && b->speed_sd >= 0 &&
-			      isfinite(b->speed_sd),
-		      "a CPU has shares, and a speed");
-	free(c.cpu);
-	return true;
-}
-
-#define TEXT_OF(macro) #macro
-#define TEXT(macro)    TEXT_OF(macro)
-#define SOAKER         "soaker " TEXT(SOAK_FORMAT)
-
-static void make_calibration(struct text *t)
-{
-	const size_t first = below(8), n = 1 + below(5);
-	size_t i;
-
-	put(t, "%zu\n" SOAKER "\nmachine host 6.1 CPU @ %zu GHz\ncpus %zu-%zu", below(1000000),
-	    below(9), first, first + n - 1);
-	if (one_in(64))
-		put(t, ",%zu-%zu", 16 + below(CPUS_MAX), below(2 * CPUS_MAX));
-	put(t, "\nall 16 0.002 0.001\n");
-	for (i = first; i < first + n; i++)
-		put(t, "cpu %zu 0.%06zu 0.%06zu 0.%06zu 0.%06zu %zu.%zu %zu\n", i, below(1000000),
-		    below(1000000), below(one_in(32) ? 1 : 1000000), below(1000000),
-		    1 + below(1000000), below(9), below(9));
-	if (one_in(32))
-		put(t, "%c", 0);
 }
 
 /*
@@ -401,10 +349,6 @@ const struct fuzz_target targets[] = {
 	{"receipt", false, run_receipt, make_receipt,
 	 "bytes=|seconds=|load=|cpus=|cpus=0.9999999|slowed=-|method=|later=| refused=full| |=|\n|.|-|"
 	 " bytes=0 seconds=0\n|\033[2J|\177|\200|999999999999999|00000000|uncertainty=99|0"},
-	{"calibration", false, run_calibration, make_calibration,
-	 "\n|" SOAKER
-	 "\n|soaker \n|machine |all |all 2 0 0|cpus |cpu |cpu 0 0 0 1 0 1 0\n|later x\n| |,|"
-	 "-|.|\033[2J|\t|\r\n|\200"},
 	{"saved", true, run_saved, make_saved,
 	 "\t|\n|-|0|1e|e9|e300|.|nan|inf|-1|other|later|\t-\t|1\t"},
 };
