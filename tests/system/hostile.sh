@@ -86,11 +86,10 @@ recovers()
 attack()
 {
 	address=10
-	for name in random limits empty deaf narrow halves urgent offsets ask-and-reset; do
+	for name in random deaf narrow halves urgent offsets ask-and-reset; do
 		played=stream count=40
 		case $name in
 		random) count=$(scale 40 1000) ;;
-		empty) count=$(scale 1500 100000) ;;
 		narrow) count=10 ;;
 		esac
 		case $mode-$name in

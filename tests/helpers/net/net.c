@@ -43,8 +43,6 @@
  *		attacks from this address, by that many connections (default 100), with the stream that the
  *		file has (default: none, an end without a byte)
  *		random	random bytes, every other time after headers that make sense, ended in every way
- *		limits	headers of all combinations of 0, 1, 2 and numbers beyond 31 bits
- *		empty	COUNT empty files, then as many loops without a file
  *		deaf	the stream, and no reading; resets after 300 ms, or what -d says
  *		narrow	the stream, and reads what comes, in a receive window as small as can be
  *		sip	likewise, 400 bytes at most each 100 ms, 25 times; fails if the server closes meanwhile
@@ -302,39 +300,6 @@ static void attack_random(void)
 	}
 }
 
-static void attack_limits(void)
-{
-	static const uint32_t value[] = {0, 1, 2, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
-	const unsigned n = sizeof(value) / sizeof(value[0]);
-	unsigned char buf[4 * 4 + 100];
-	unsigned i, k, rest;
-	int sock;
-
-	for (i = seed % 7; i < n * n * n * n; i += 7) { /* all in the course of seven seeds */
-		random_fill(buf, sizeof(buf));
-		for (k = 0, rest = i; k < 4; k++, rest /= n)
-			put32(buf + 4 * k, value[rest % n]);
-		sock = dial(NULL, 0, 0);
-		put(sock, buf, i % 2 ? 16 : sizeof(buf), 0);
-		finish(sock);
-	}
-}
-
-static void attack_empty(void)
-{
-	unsigned char header[8];
-	int loops, sock;
-
-	for (loops = 0; loops < 2; loops++) {
-		put32(header, loops ? 0xfffffffe : 1);
-		put32(header + 4, 0xffffffff);
-		sock = dial(NULL, 0, 0);
-		put(sock, header, loops ? 4 : 8, 0);
-		put_zeros(sock, 4 * (uint64_t)count);
-		finish(sock);
-	}
-}
-
 /* deaf, narrow and sip: the stream on all connections at a time, in small receive windows */
 static void attack_by_windows(void)
 {
@@ -441,8 +406,6 @@ static const struct command {
 	{"socket", "", 1, make_socket},
 	{"relay", "", 6, relay},
 	{"random", ATTACK, 1, attack_random},
-	{"limits", ATTACK, 1, attack_limits},
-	{"empty", ATTACK, 1, attack_empty},
 	{"deaf", ATTACK, 1, attack_by_windows},
 	{"narrow", ATTACK, 1, attack_by_windows},
 	{"sip", ATTACK, 1, attack_by_windows},
@@ -481,7 +444,7 @@ static void parse(int argc, char **argv, const struct command *c)
 		inet_pton(AF_INET, has('a') ? option['a'] : "0", &source.sin_addr);
 		seed = (uint32_t)number('s', 1) * 2654435761u | 1;
 		count = (int)number('n', 100);
-		if (count > MANY && c->run != attack_empty)
+		if (count > MANY)
 			errx(2, "more than %d connections", MANY);
 	}
 }
