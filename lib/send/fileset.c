@@ -14,7 +14,7 @@ uint32_t file_entry(const struct file *f, uint64_t off)
 }
 
 /* Opens a file, or warns that it is skipped and returns false.  A FIFO does not block. */
-static bool open_file(struct file *f, const char *name, bool keep_open)
+static bool open_file(struct file *f, const char *name)
 {
 	const int fd = open_retry(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct stat sb = {.st_mode = 0};
@@ -24,10 +24,8 @@ static bool open_file(struct file *f, const char *name, bool keep_open)
 	else if (!S_ISREG(sb.st_mode))
 		warnx("%s: skipped: not a regular file", printable(name));
 	*f = (struct file){.name = name, .fd = fd, .size = (uint64_t)sb.st_size};
-	if (fd >= 0 && (!keep_open || !S_ISREG(sb.st_mode))) {
+	if (fd >= 0 && !S_ISREG(sb.st_mode))
 		close(fd);
-		f->fd = -1;
-	}
 	return S_ISREG(sb.st_mode);
 }
 
@@ -82,7 +80,7 @@ void fileset_open(struct fileset *set, char **names, int n, bool zeros)
 	*set = (struct fileset){.builtin = n == 0};
 	set->file = alloc_or_die(n > 0 ? (size_t)n : BUILTIN_FILES, sizeof(*set->file), "file set");
 	for (i = 0; i < n; i++)
-		if (open_file(&f, names[i], set->n < descriptors.rlim_cur / 2))
+		if (open_file(&f, names[i]))
 			add_file(set, &f);
 	for (i = 0; n == 0 && i < BUILTIN_FILES; i++) {
 		f = (struct file){.name = "built-in",
@@ -100,20 +98,17 @@ void fileset_open(struct fileset *set, char **names, int n, bool zeros)
 /* Reads a file into its memory, or dies. */
 static void read_file(const struct file *f)
 {
-	const int fd = f->fd >= 0 ? f->fd : open_retry(f->name, O_RDONLY);
 	uint64_t got = 0;
-	ssize_t n = fd;
+	ssize_t n = 0;
 
 	while (n >= 0 && got < f->size) {
-		n = TEMP_FAILURE_RETRY(pread(fd, f->data + got, f->size - got, (off_t)got));
+		n = TEMP_FAILURE_RETRY(pread(f->fd, f->data + got, f->size - got, (off_t)got));
 		if (n == 0)
 			die("%s: shrank while it was being read", printable(f->name));
 		got += n > 0 ? (uint64_t)n : 0;
 	}
 	if (n < 0)
 		die_errno("%s", printable(f->name));
-	if (fd != f->fd)
-		close(fd);
 }
 
 void fileset_preload(struct fileset *set)
@@ -146,8 +141,7 @@ void fileset_close(struct fileset *set)
 	size_t i;
 
 	for (i = 0; i < set->n; i++) {
-		if (set->file[i].fd >= 0)
-			close(set->file[i].fd);
+		close(set->file[i].fd);
 		free(set->file[i].data);
 	}
 	free(set->file);

@@ -16,7 +16,7 @@
 
 struct file {
 	const char *name;
-	int fd; /* -1: the file is opened for each loop, as there are too few descriptors */
+	int fd;
 	uint64_t size;
 	char *data; /* all of it, in memory; NULL: it is read as it is sent */
 };
@@ -32,8 +32,7 @@ struct fileset {
 
 /*
  * Opens `n` files, or makes the built-in set if n is 0.  A file that cannot be sent is skipped with
- * a line on stderr.  Raises the limit of descriptors, of which files that stay open have
- * half.  Dies if no file is left, or if a loop has more entries than the wire can count.
+ * a line on stderr.  Raises the limit of descriptors, as all files stay open.  Dies if no file is left, or if a loop has more entries than the wire can count.
  */
 void fileset_open(struct fileset *set, char **names, int n, bool zeros);
 

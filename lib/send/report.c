@@ -241,7 +241,7 @@ bool progress_wanted(const struct send_options *opt)
 	       isatty(STDERR_FILENO) && tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t set_bytes,
+void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t all,
 		     const char *phase)
 {
 	const struct send_options *opt = r->opt;
@@ -252,9 +252,8 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 	fprintf(stderr, "%.1f s", seconds);
 	if (opt->seconds > 0)
 		fprintf(stderr, " of %g", opt->seconds + opt->warmup);
-	else if (set_bytes > 0)
-		fprintf(stderr, ", %.0f%%",
-			100 * (double)bytes / (double)set_bytes / opt->loops / opt->streams);
+	else if (all > 0)
+		fprintf(stderr, ", %.0f%%", 100 * (double)bytes / (double)all);
 	fprintf(stderr, ": %.0f KiB/s%s\033[K", per_second((double)bytes / 1024, seconds), phase);
 	r->has_progress = true;
 }
@@ -320,8 +319,7 @@ void report_json_open(struct json *j, const char *object, const struct send_repo
 	const struct send_options *opt = r->opt;
 
 	json_report_open(j);
-	if (opt->title != NULL)
-		json_string(j, "title", opt->title);
+	json_string(j, "title", opt->title);
 	json_open(j, object, '{');
 	environment_json_start(j, &r->environment, link, clock_ns(CLOCK_REALTIME));
 	json_open(j, "connecting_to", '{');
@@ -350,22 +348,6 @@ static void json_connections(struct json *j, const struct send_result *res, int 
 	json_string(j, "interface", res->target->interface);
 }
 
-static void json_settings(struct json *j, const struct send_options *opt,
-			  const struct send_result *res)
-{
-	json_count(j, "blksize", res->chunk);
-	json_number(j, "omit", opt->warmup);
-	json_string(j, "method", opt->method->name);
-	json_bool(j, "cork", opt->cork);
-	json_bool(j, "nodelay", opt->nodelay);
-	json_count(j, "fqrate", opt->pace * 8);
-	json_count(j, "files", res->set->n);
-	json_count(j, "file_bytes", res->set->bytes);
-	json_bool(j, "builtin_files", res->set->builtin);
-	json_bool(j, "preload", opt->preload);
-	json_count(j, "bytes", opt->bytes);
-}
-
 /* Prints the object `start`, and begins the list of what is measured. */
 static void json_start(struct send_report *r, const struct link *link,
 		       const struct send_result *res)
@@ -383,8 +365,19 @@ static void json_start(struct send_report *r, const struct link *link,
 				: "TCP");
 	json_count(j, "num_streams", (uint64_t)opt->streams);
 	json_number(j, "duration", opt->seconds);
-	if (res != NULL)
-		json_settings(j, opt, res);
+	if (res != NULL) {
+		json_count(j, "blksize", res->chunk);
+		json_number(j, "omit", opt->warmup);
+		json_string(j, "method", opt->method->name);
+		json_bool(j, "cork", opt->cork);
+		json_bool(j, "nodelay", opt->nodelay);
+		json_count(j, "fqrate", opt->pace * 8);
+		json_count(j, "files", res->set->n);
+		json_count(j, "file_bytes", res->set->bytes);
+		json_bool(j, "builtin_files", res->set->builtin);
+		json_bool(j, "preload", opt->preload);
+		json_count(j, "bytes", opt->bytes);
+	}
 	json_close(j, '}');
 	json_close(j, '}');
 	json_open(j, res != NULL ? "intervals" : "requests", '[');

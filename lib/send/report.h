@@ -121,8 +121,8 @@ void report_tcp_alone(struct send_report *r, const char *peer);
 /* Whether to print progress: stderr is a terminal that is ours, and has nothing else on it. */
 bool progress_wanted(const struct send_options *opt);
 
-/* Prints the line of progress: `bytes` of file sets of `set_bytes` were sent. */
-void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t set_bytes,
+/* Prints the line of progress: `bytes` of `all` were sent. */
+void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t all,
 		     const char *phase);
 
 /* Removes the line of progress, if there is one. */

@@ -284,23 +284,12 @@ static void evidence_text(const struct requests *q)
 		       q->tcp.syn_retransmits);
 }
 
-/* When the first stalls were, a line each. */
-static void first_text(const struct stalls *slow)
-{
-	const struct stall *s = slow->first;
-	char text[TIME_STRLEN];
-
-	for (; s < slow->first + slow->kept && s < slow->first + STALLS_FIRST; s++)
-		report("    at %.3f s (%s): %s ms %s\n", seconds_between(slow->start_ns, s->at_ns),
-		       time_text(s->at_ns, false, text),
-		       ms_text((double)s->ns / 1e9, (char[16]){0}), place_name[s->place]);
-}
-
 static void stalls_text(const struct requests *q, bool brief)
 {
 	const uint64_t stalled = requests_stalled(q), n = q->latency[TOTAL].n;
+	const struct stall *s = q->slow.first;
 	const struct latency *h;
-	char median[16], max[16];
+	char median[16], max[16], time[TIME_STRLEN];
 	int i;
 
 	if (stalled == 0)
@@ -316,7 +305,11 @@ static void stalls_text(const struct requests *q, bool brief)
 			       h->n, ms_text(latency_percentile(h, 0.5), median),
 			       ms_text(latency_percentile(h, 1), max));
 	hints_text(q);
-	first_text(&q->slow);
+	for (i = 0; i < q->slow.kept && i < STALLS_FIRST; i++, s++)
+		report("    at %.3f s (%s): %s ms %s\n",
+		       seconds_between(q->slow.start_ns, s->at_ns),
+		       time_text(s->at_ns, false, time), ms_text((double)s->ns / 1e9, max),
+		       place_name[s->place]);
 }
 
 static const struct {

@@ -225,18 +225,6 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	pthread_barrier_wait(&r->barrier);
 }
 
-/* A worker that began to use its socket in between is met the next time. */
-static void shut_down(const struct run *r)
-{
-	int i, sock;
-
-	for (i = 0; i < r->opt->streams; i++) {
-		sock = worker_at(r, i)->sock;
-		if (sock >= 0)
-			shutdown(sock, r->how);
-	}
-}
-
 void run_step(struct run *r, struct event *e, int events, void *arg)
 {
 	uint64_t now = now_ns(), due = r->stop != 0 ? now + TICK_NS : r->end_ns;
@@ -261,8 +249,9 @@ void run_step(struct run *r, struct event *e, int events, void *arg)
 		}
 	if (now >= r->end_ns)
 		run_stop(r, TIME_UP);
-	if (r->stop != 0)
-		shut_down(r);
+	/* A worker without a socket has -1; one that begins to use its socket now is met the next time. */
+	for (i = 0; i < r->opt->streams && r->stop != 0; i++)
+		shutdown(worker_at(r, i)->sock, r->how);
 }
 
 void run_end(struct run *r)

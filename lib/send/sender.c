@@ -46,7 +46,7 @@ static ssize_t step_copy(struct sender *s, int fd, off_t off, uint64_t len)
 				 : send(s->sock, data, (size_t)n, 0);
 }
 
-void sender_unmap(struct sender *s)
+static void unmap_window(struct sender *s)
 {
 	if (s->window.map != NULL)
 		munmap(s->window.map, (size_t)s->window.size);
@@ -60,7 +60,7 @@ static bool map_window(struct sender *s, int fd, off_t off, uint64_t len)
 
 	if (w->map != NULL && w->fd == fd && off >= w->off && off < w->off + w->size)
 		return true;
-	sender_unmap(s);
+	unmap_window(s);
 	w->fd = fd;
 	w->off = off - off % getpagesize();
 	w->size = (off_t)at_most(len + (uint64_t)(off - w->off), s->memory);
@@ -217,7 +217,7 @@ const struct send_method send_methods[] = {
 	{.name = "sendfile", .chunk = SENDFILE_SIZE, .step = step_sendfile},
 	{.name = "send", .has_buffer = true, .step = step_copy},
 	{.name = "write", .has_buffer = true, .writes = true, .step = step_copy},
-	{.name = "mmap", .step = step_mmap, .close = sender_unmap},
+	{.name = "mmap", .step = step_mmap, .close = unmap_window},
 	{.name = "splice",
 	 .chunk = SENDFILE_SIZE,
 	 .most = PIPE_SIZE,

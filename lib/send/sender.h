@@ -94,9 +94,6 @@ int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len);
 /* Whether a call that returned -1 failed: it was neither interrupted nor ended by a stop. */
 bool sender_failed(const struct sender *s);
 
-/* Removes the mapping of a file that is about to be closed: another file may get its descriptor. */
-void sender_unmap(struct sender *s);
-
 /* Takes completions of MSG_ZEROCOPY, which wake poll(2) until they are taken.  False if there are none. */
 bool sender_reap(struct sender *s);
 

@@ -100,8 +100,7 @@ void stream_sample(struct stream *st)
 		s->waits.cwnd_limited += rest;
 	else if (st->paced && t->unsent > 0)
 		s->waits.pacing_limited += rest;
-	else
-		s->path_limited += rest;
+	s->rest += rest;
 	s->n++;
 	s->waits.mean_rtt += t->rtt;
 	s->waits.mean_cwnd += t->cwnd;
@@ -115,25 +114,6 @@ void stream_begin(struct stream *st, struct stream_mark mark)
 	st->samples = (struct samples){.last = mark.tcp};
 }
 
-/* Stores what the samples found: of what no counter of the kernel has, the shares that they saw. */
-static void samples_figures(const struct samples *s, struct figures *f)
-{
-	const double seen = s->waits.cwnd_limited + s->waits.pacing_limited + s->path_limited,
-		     rest = fmax(f->tcp.busy - f->tcp.rwnd_limited - f->tcp.sndbuf_limited, 0),
-		     scale = seen > 0 ? rest / seen : 0;
-
-	if (s->n > 0)
-		f->waits = s->waits;
-	f->waits.elapsed = f->seconds * 1e6;
-	f->waits.cwnd_limited = s->waits.cwnd_limited * scale;
-	f->waits.pacing_limited = s->waits.pacing_limited * scale;
-	f->waits.mean_rtt /= (double)s->n;
-	f->waits.mean_cwnd /= (double)s->n;
-	f->stalls = (double)s->watch.stalls.n;
-	f->longest_stall = (double)s->watch.stalls.longest_ns / 1e3;
-	f->tcp.rcv_ooo = NAN; /* it is of what this end received */
-}
-
 void stream_interval(struct stream *st)
 {
 	const struct stream_mark last = st->last;
@@ -144,20 +124,35 @@ void stream_interval(struct stream *st)
 	stream_figures_between(&last, &st->last, &st->last.tcp, &st->result->interval);
 }
 
-/* Counts of the connection are those since the warm-up; the connection may have ended before it. */
+/*
+ * Counts of the connection are those since the warm-up; the connection may have ended before it.  Of what no counter
+ * of the kernel has, the samples have the shares that they saw.
+ */
 void stream_figures(struct stream *st)
 {
-	struct stream_result *res = st->result;
+	struct figures *f = &st->result->sent;
+	struct samples *s = &st->samples;
+	double rest;
 
-	stream_figures_between(&st->begin, &st->end, &st->tcp, &res->sent);
-	stalls_end(&st->samples.watch, st->end.ns);
-	samples_figures(&st->samples, &res->sent);
+	stream_figures_between(&st->begin, &st->end, &st->tcp, f);
+	rest = fmax(f->tcp.busy - f->tcp.rwnd_limited - f->tcp.sndbuf_limited, 0);
+	if (s->n > 0)
+		f->waits = s->waits;
+	f->waits.elapsed = f->seconds * 1e6;
+	f->waits.cwnd_limited = s->rest > 0 ? s->waits.cwnd_limited / s->rest * rest : 0;
+	f->waits.pacing_limited = s->rest > 0 ? s->waits.pacing_limited / s->rest * rest : 0;
+	f->waits.mean_rtt /= (double)s->n;
+	f->waits.mean_cwnd /= (double)s->n;
+	stalls_end(&s->watch, st->end.ns);
+	f->stalls = (double)s->watch.stalls.n;
+	f->longest_stall = (double)s->watch.stalls.longest_ns / 1e3;
+	f->tcp.rcv_ooo = NAN; /* it is of what this end received */
 	/* A mark has the headers of a file as its bytes until headers_send() has counted them. */
-	res->sent.warmup = st->begin.bytes < st->end.bytes ? st->begin.bytes : st->end.bytes;
-	strcpy(res->sent.method, st->sender.method->name);
+	f->warmup = st->begin.bytes < st->end.bytes ? st->begin.bytes : st->end.bytes;
+	strcpy(f->method, st->sender.method->name);
 	if (st->opt->bind.n > 0)
-		res->sent.cpu = cpu_of(&st->opt->bind, st->worker.number);
-	res->sent.zerocopy = st->sender.zerocopy;
+		f->cpu = cpu_of(&st->opt->bind, st->worker.number);
+	f->zerocopy = st->sender.zerocopy;
 }
 
 /*
@@ -268,22 +263,17 @@ static void headers_send(struct stream *st, struct headers *h)
 /* Sends a file, entry by entry, behind the headers before it. */
 static void send_file(struct stream *st, const struct file *f, struct headers *h)
 {
-	const bool in_memory = f->data != NULL && st->sender.method->has_buffer;
-	const bool is_open = f->fd >= 0 || in_memory;
-	const int fd = is_open ? f->fd : open_retry(f->name, O_RDONLY);
 	uint64_t off = 0;
 	uint32_t len;
 	int64_t n;
 
-	if (fd < 0 && !is_open)
-		die_errno("%s", f->name);
-	st->sender.data = in_memory ? f->data : NULL;
+	st->sender.data = st->sender.method->has_buffer ? f->data : NULL;
 	do {
 		len = (uint32_t)at_most(file_entry(f, off), st->left);
 		headers_add(st, h, len);
 		headers_send(st, h);
 		st->worker.sock = st->sender.sock;
-		n = sender_send(&st->sender, fd, (off_t)off, len);
+		n = sender_send(&st->sender, f->fd, (off_t)off, len);
 		if (n < 0)
 			die_of_send(st, f);
 		if (n == len)
@@ -293,10 +283,6 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 		off += len;
 		st->left -= len;
 	} while (off < f->size && st->left > 0 && !sender_stopped(&st->sender));
-	if (!is_open) {
-		sender_unmap(&st->sender);
-		close(fd);
-	}
 	if (st->opt->debug > 1) /* in one piece: streams share stderr, and warnx(3) cuts its line */
 		fprintf(stderr, "%s: %s: %" PRIu64 " bytes\n", program_invocation_short_name,
 			printable(f->name), f->size);

@@ -58,13 +58,14 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 static uint64_t on_progress(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
+	const uint64_t loops = (uint64_t)t->opt->loops * (uint64_t)t->opt->streams;
 	uint64_t bytes = 0;
 	int i;
 
 	for (i = 0; i < t->opt->streams; i++)
 		bytes += stream_mark(&t->stream[i]).bytes;
 	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes,
-			t->result.set->bytes,
+			t->opt->bytes > 0 ? t->opt->bytes : loops * t->result.set->bytes,
 			t->run->stop != 0 ? ", waiting for the server"
 			: t->measuring    ? ""
 					  : ", warm-up");

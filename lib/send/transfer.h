@@ -29,8 +29,8 @@ struct samples {
 	struct tcp_figures last;
 	struct stall_watch watch; /* of acknowledgements */
 	uint64_t n;
-	struct waits waits;  /* what the samples saw; the means are sums still */
-	double path_limited; /* us, the rest of the time in which TCP was busy */
+	struct waits waits; /* what the samples saw; the means are sums still */
+	double rest;        /* us in which TCP was busy, and no limit that the kernel counts held */
 };
 
 enum stream_phase {

@@ -1,6 +1,5 @@
 #include "lib/send/fileset.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "lib/net/wire.h"
@@ -66,20 +65,6 @@ static void open_some(void *arg)
 	_exit(right ? 0 : 1);
 }
 
-/* Half of the descriptors are kept free of files, which then are opened when they are sent. */
-static void open_few(void *arg)
-{
-	const struct rlimit few = {16, 16};
-	char *many[9] = {names[0], names[0], names[0], names[0], names[0],
-			 names[0], names[0], names[0], names[0]};
-	struct fileset *set = arg;
-
-	setrlimit(RLIMIT_NOFILE, &few);
-	fileset_open(set, many, 9, false);
-	_exit(set->n == 9 && set->file[7].fd >= 0 && set->file[8].fd == -1 && set->bytes == 45 ? 0
-											       : 1);
-}
-
 static bool make_file(const char *name, off_t size)
 {
 	const int fd = open(name, O_CREAT | O_WRONLY, 0600);
@@ -102,7 +87,6 @@ static void test_files(void)
 	ok(strstr(printed, ": directory: skipped: not a regular file\n") != NULL &&
 		   strstr(printed, ": missing: skipped: No such file or directory\n") != NULL,
 	   "a line is printed for each file that is skipped");
-	ok(died(open_few, &set) == 0, "with few descriptors a file is not kept open");
 	unlink(names[0]);
 	unlink(names[1]);
 	rmdir(names[2]);

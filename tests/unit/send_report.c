@@ -253,7 +253,7 @@ static void test_progress(void)
 	init("-P2 -n 4");
 	capture(STDERR_FILENO);
 	report_clear_progress(&rep);
-	report_progress(&rep, 1.25, 4096, 1024, ", waiting");
+	report_progress(&rep, 1.25, 4096, 8192, ", waiting");
 	report_clear_progress(&rep);
 	report_clear_progress(&rep);
 	report_progress(&rep, 1.25, 4096, 0, "");
@@ -266,7 +266,7 @@ static void test_progress(void)
 	is(captured(),
 	   "\r1.2 s, 50%: 3 KiB/s, waiting\033[K\r\033[K\r1.2 s: 3 KiB/s\033[K"
 	   "\r3.0 s of 12: 26 KiB/s\033[K\rrun 6 of 15: 1.5 s of 12: 0 KiB/s\033[K",
-	   "progress is a share of all loops of all streams, of the time, or of the runs");
+	   "progress is a share of all bytes, of the time, or of the runs");
 }
 
 /* Lines on stderr about the congestion control and the interface, and those at the end with -d. */
