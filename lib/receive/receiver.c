@@ -195,11 +195,14 @@ static void zerocopy_close(struct receiver *r)
 
 #define BUFFERS 4 /* of each connection; a power of two */
 #define ENTRIES 4 /* requests at a time */
-#define RECEIVE 1 /* user_data */
+#define RECEIVE 1 /* user_data of the request that receives, and of the one that cancels it */
 #define CANCEL  2
-#define LOST_MS 1000 /* without a completion, until poll(2) is asked whether there are data */
+#define LOST_MS 1000 /* after this time without a completion poll(2) tells whether there are data */
 
-/* Of Linux 5.19; older headers lack these: IORING_REGISTER_PBUF_RING, and its struct io_uring_buf_reg. */
+/*
+ * Headers of Linux before 5.19 lack IORING_REGISTER_PBUF_RING, its argument struct io_uring_buf_reg, and struct
+ * io_uring_buf: here they have names of our own.
+ */
 #define REGISTER_BUFFERS 22
 
 struct buffers_request {
@@ -209,7 +212,7 @@ struct buffers_request {
 	uint64_t reserved[3];
 };
 
-/* A buffer in this ring, struct io_uring_buf.  The tail of the ring is that of its first element. */
+/* An element of this ring.  The tail of the ring is that of its first element. */
 struct buffer {
 	uint64_t address;
 	uint32_t size;
@@ -263,7 +266,7 @@ static int wait_for_data(struct uring_receiver *u, int sock)
 	return 0;
 }
 
-/* Gives the kernel a buffer, of which only these members are written. */
+/* Gives the kernel a buffer.  Its member `tail` is not written: it may be the ring's. */
 static void buffer_give(struct uring_receiver *u, unsigned number, size_t size)
 {
 	const uint16_t tail = u->buffers->tail;
