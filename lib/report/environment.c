@@ -198,11 +198,6 @@ static void print_lines(const char *lines, FILE *f, const char *prefix)
 	}
 }
 
-static const char *known(const char *text)
-{
-	return text[0] != '\0' ? text : "not known";
-}
-
 void environment_print(const struct environment *e, const struct link *l, FILE *f,
 		       const char *prefix)
 {
@@ -211,5 +206,6 @@ void environment_print(const struct environment *e, const struct link *l, FILE *
 	print_lines(e->vulnerabilities, f, prefix);
 	if (l != NULL && l->interface[0] != '\0')
 		fprintf(f, "%senvironment: interface %s: driver %s, MTU %d, offloads %s\n", prefix,
-			printable(l->interface), known(l->driver), l->mtu, known(l->offloads));
+			printable(l->interface), *l->driver != '\0' ? l->driver : "not known",
+			l->mtu, *l->offloads != '\0' ? l->offloads : "not known");
 }

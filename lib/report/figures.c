@@ -253,14 +253,12 @@ const int figure_rows = (int)(sizeof(figure_table) / sizeof(figure_table[0]));
 
 const struct figure *figure_named(const char *key)
 {
-	int i = 0;
+	const struct figure *row;
 
-	while (i < figure_rows &&
-	       (figure_table[i].key == NULL || strcmp(figure_table[i].key, key) != 0))
-		i++;
-	if (i == figure_rows)
-		die("%s: no figure has this key", key);
-	return &figure_table[i];
+	for (row = figure_table; row < figure_table + figure_rows; row++)
+		if (row->key != NULL && strcmp(row->key, key) == 0)
+			return row;
+	die("%s: no figure has this key", key);
 }
 
 /* Whether the figure is stored as a double. */
