@@ -1,41 +1,23 @@
 #!/bin/sh
 # zcs whose standard output cannot be written: a full disk, a write that fails once.
 #
-# seconds: 5
+# seconds: 3
 . "$TOP/tests/lib.sh"
 
-# serve_to FILE command...: zcs that prints there; sets ZCS and PORT
-serve_to()
-{
-	file=$1
-	shift
-	: >zcs.err
-	"$@" >"$file" 2>zcs.err &
-	ZCS=$!
-	remember $ZCS
-	wait_until or_gone $ZCS grep -q listening zcs.err
-	read_port zcs.err
-}
+echo 'out=$1; shift; exec "$@" >$out' >to
+echo 'out=$1; shift; ulimit -f 1 && exec "$@" >$out' >limited
 # lasting TIME: a client of which there are intervals
 lasting() { "$BIN/zcc" -s 0 -p "$PORT" -q -t "$1" --congestion reno --pace 20m >/dev/null; }
-# ends_with STATUS: zcs
-ends_with()
-{
-	status=0
-	wait $ZCS || status=$?
-	cat zcs.err
-	[ $status -eq "$1" ]
-}
 
 while IFS=';' read -r what file error options; do
 	beside "$what${options:+ ($options)}: it is reported once, clients are served on, exit 1 at the end"; ( begin
-		serve_to "$file" sh -c 'ulimit -f 1 && exec "$@"' sh "$BIN/zcs" -p 0 -I 0.01 $options
+		ON="sh ../limited $file" start_zcs -I 0.01 $options
 		for i in 1 2; do
 			if [ "$options" = --reply ]; then "$BIN/zcc" -s 0 -p "$PORT" --request 10k -n 3; else lasting 0.3; fi
 		done
 		not gone $ZCS
-		kill -TERM $ZCS
-		ends_with 1
+		exits 1 stop_zcs
+		cat zcs.err
 		[ "$(grep -c . zcs.err)" -eq 2 ]
 		grep -qx "zcs: stdout: $error: output that cannot be written is lost, zcs continues" zcs.err
 	) & later
@@ -43,14 +25,21 @@ done <<END
 a full disk;/dev/full;No space left on device;
 a full disk;/dev/full;No space left on device;--json
 a full disk;/dev/full;No space left on device;--reply
-ulimit -f;limited;File too large;
+ulimit -f;file;File too large;
 END
 # serve_failing ERROR WHEN options...: these writes to zcs.part fail
 serve_failing()
 {
-	injection=write:error=$1:when=$2
+	ON="sh ../to zcs.part strace -f -o /dev/null -P $PWD/zcs.part -e trace=write -e inject=write:error=$1:when=$2"
 	shift 2
-	serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write -e inject="$injection" "$BIN/zcs" -p 0 "$@"
+	start_zcs "$@"
+}
+# ends_traced: zcs, which strace runs
+ends_traced()
+{
+	kill -TERM "$(child_of $ZCS zcs)"
+	ended $ZCS
+	cat zcs.part zcs.err
 }
 interval=' +interval, s +KiB/s +rate| +[0-9.]+-[0-9.]+ +[0-9,]+ +[0-9.]+ [MG]bit/s|[0-9]+ intervals, .*'
 beside 'stdout fails with EIO, then EAGAIN: lines that can be written later are whole'; ( begin; need strace
@@ -58,22 +47,20 @@ beside 'stdout fails with EIO, then EAGAIN: lines that can be written later are 
 		serve_failing "$e" 2..3 -I 0.05
 		lasting 0.4
 		wait_until grep -q "^127" zcs.part
-		kill -TERM "$(child_of $ZCS zcs)"
-		ended $ZCS
-		cat zcs.part zcs.err
+		ends_traced
 		counts -ge 4 lines_in zcs.part
 		not grep -Evx "|$interval| *127.* (reads?|s)" zcs.part
 		[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
 	done
 ) & later
 beside 'a full disk and -1, or stdout that fails with EPIPE: exit 1, and one line'; ( begin; need strace
-	serve_to /dev/full "$BIN/zcs" -p 0 -1
+	ON='sh ../to /dev/full' start_zcs -1
 	"$BIN/zcc" -s 0 -p "$PORT" -q -n 1 >/dev/null
-	ends_with 1
+	exits 1 wait $ZCS
 	grep -qx 'zcs: stdout: No space left on device' zcs.err
 	serve_failing EPIPE 1
 	"$BIN/zcc" -s 0 -p "$PORT" -q -n 1 >/dev/null
-	ends_with 1
+	exits 1 wait $ZCS
 	grep -qx "zcs: stdout: Broken pipe" zcs.err
 ) & later
 beside 'stdout fails within an object of --json: another is begun, which is whole'; ( begin; need strace jq
@@ -81,9 +68,7 @@ beside 'stdout fails within an object of --json: another is begun, which is whol
 	lasting 0.3
 	wait_until grep -q '"end":' zcs.part
 	lasting 0.3
-	kill -TERM "$(child_of $ZCS zcs)"
-	ended $ZCS
-	cat zcs.err zcs.part
+	ends_traced
 	grep -q "^zcs: stdout: " zcs.err
 	tail -n +2 zcs.part | jq -es "length == 2 and all(.[]; .end.sum_received.bytes > 0)"
 ) & later
