@@ -361,7 +361,6 @@ CALL_PAIR(getsockopt, b, c)
 /* Paths. */
 CALL_PATH(lstat64)
 CALL_PATH(mkdir)
-CALL_PATH(execvp)
 CALL(opendir, 0, false, -1, (const char *)a, 0, NULL)
 
 /* What is made, and the rest. */
