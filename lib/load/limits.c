@@ -14,8 +14,7 @@ static const struct {
 } reason[UNSAFE_REASONS] = {
 	{"cpu_offline", "a measured CPU was offline, or missing in the cpuset: "
 			"there is no load until it is back"},
-	{"cpu_online", "a CPU came online and is not measured: the load omits what runs there: "
-		       "start again"},
+	{"cpu_online", "a CPU came online and is not measured: start again to measure it"},
 	{"soaker_moved", "a soaker was moved to another CPU and is back: the load is unsafe"},
 	{"soaker_stopped", "the soakers were stopped (SIGSTOP): that time counts as load"},
 	{"clock_slow", "the clock or a system call is slow: the load omits short interrupts: "

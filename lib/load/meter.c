@@ -204,23 +204,18 @@ static struct step counting(struct meter *m, uint64_t now, bool clients)
 	return now < calm ? (struct step){METER_COUNTING, calm} : baseline_start(m, now);
 }
 
-static struct step measuring(struct meter *m, uint64_t now)
+static struct step measuring(struct meter *m, uint64_t now, bool clients)
 {
+	(void)clients;
 	if (pthread_tryjoin_np(m->thread, NULL) != 0)
 		return (struct step){METER_MEASURING, now + LOOK_NS};
 	baseline_take(m);
 	return m->counts ? (struct step){METER_COUNTING, now} : park(m, now);
 }
 
-static struct step next_step(struct meter *m, uint64_t now, bool clients)
-{
-	switch ((enum meter_state)m->state) { /* clang has no switch over an atomic */
-	case METER_SETTLING: return settling(m, now, clients);
-	case METER_COUNTING: return counting(m, now, clients);
-	case METER_MEASURING: return measuring(m, now);
-	default: return parked(m, now, clients);
-	}
-}
+/* In the order of enum meter_state. */
+static struct step (*const steps[])(struct meter *m, uint64_t now,
+				    bool clients) = {parked, parked, settling, counting, measuring};
 
 bool meter_look(struct meter *m, bool clients)
 {
@@ -236,7 +231,7 @@ bool meter_look(struct meter *m, bool clients)
 	} else if (m->idle_ns == 0) {
 		m->idle_ns = now;
 	}
-	next = next_step(m, now, clients);
+	next = steps[m->state](m, now, clients);
 	m->state = next.state;
 	m->due_ns = next.due_ns;
 	return m->counts != counted || m->last.period != period;
@@ -246,48 +241,38 @@ bool meter_look(struct meter *m, bool clients)
  * Start and end.
  */
 
-/* Measures the first baseline; a machine that is busy makes it unsafe, one without a share none. */
-static void measure_first(struct meter *m)
+void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 {
-	struct calibration *c = &m->gauge.calibration;
+	struct gauge *g = &m->gauge;
+	struct calibration *c = &g->calibration;
 
-	m->gauge.instrument.kind->baseline(&m->gauge.instrument, c, 0, NULL);
-	if (baseline_held(c) < 0)
+	gauge_prepare_or_die(g, setup);
+	g->baseline = c->cpu != NULL ? BASELINE_FILE : BASELINE_IDLE;
+	m->wanted = true;
+	m->named = m->holder.pid = -1;
+	pthread_rwlock_init(&m->lock, NULL);
+	if (setup->soak) {
+		g->instrument.kind = &by_soaking;
+		g->instrument.soaker = soaker_start(&c->cpus, SOAK_WAIT, true, &m->holder);
+	} else if (!gauge_start_instrument(g)) {
 		return;
-	baseline_warn_held(c, "at the", "start", "no load is measured until the machine is idle");
-	free(c->cpu);
-	c->cpu = NULL;
-}
-
-/* Starts the soakers, which measure the first baseline unless a file has it, and parks them. */
-static void soak(struct meter *m)
-{
-	const struct cpus *cpus = &m->gauge.calibration.cpus;
-	struct soaker *s = soaker_start(cpus, SOAK_WAIT, true, &m->holder);
-
-	m->gauge.instrument = (struct instrument){&by_soaking, .soaker = s};
+	}
 	if (m->holder.pid >= 0) {
 		name_holder(m);
 		return;
 	}
-	if (m->gauge.baseline == BASELINE_IDLE)
-		measure_first(m);
-	park(m, now_ns());
-}
-
-void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
-{
-	struct gauge *g = &m->gauge;
-
-	gauge_prepare_or_die(g, setup);
-	g->baseline = g->calibration.cpu != NULL ? BASELINE_FILE : BASELINE_IDLE;
-	m->wanted = true;
-	m->named = -1;
-	pthread_rwlock_init(&m->lock, NULL);
-	if (!setup->idle) {
-		soak(m);
-	} else if (gauge_start_instrument(g)) { /* it disturbs nothing: a period begins at once */
-		measure_first(m);
+	if (g->baseline == BASELINE_IDLE) {
+		g->instrument.kind->baseline(&g->instrument, c, 0, NULL);
+		if (baseline_held(c) >= 0) {
+			baseline_warn_held(c, "at the", "start",
+					   "no load is measured until the machine is idle");
+			free(c->cpu);
+			c->cpu = NULL;
+		}
+	}
+	if (setup->soak) {
+		park(m, now_ns());
+	} else { /* watching idle time disturbs nothing: a period begins at once */
 		change_period(m, NULL, true);
 		m->state = METER_COUNTING;
 	}

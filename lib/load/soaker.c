@@ -140,28 +140,6 @@ static void wait_until_running(const struct soaker *s)
 		}
 }
 
-static struct soaker *soaker_new_or_die(const struct cpus *cpus)
-{
-	const size_t size = sizeof(struct soaker) + (size_t)cpus->n * sizeof(struct soak_cpu);
-	struct soaker *s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-				0);
-	int i;
-
-	if (s == MAP_FAILED)
-		die_errno("cannot start the soakers");
-	s->lock = open_retry(LOCK_FILE, O_RDONLY);
-	if (s->lock < 0)
-		die_errno("cannot open " LOCK_FILE);
-	s->n = cpus->n;
-	s->online = sysconf(_SC_NPROCESSORS_ONLN);
-	file_read_line(CLOCK_SOURCE, s->clock, sizeof(s->clock));
-	for (i = 0; i < s->n; i++) {
-		s->cpu[i].id = cpus->id[i];
-		s->cpu[i].soaker = s;
-	}
-	return s;
-}
-
 /* Starts the keeper, and waits until the soakers run, or have run and are parked. */
 static void soaker_fork_or_die(struct soaker *s)
 {
@@ -186,11 +164,6 @@ static void soaker_fork_or_die(struct soaker *s)
 		warn_of_weight(s, "/proc/PID/autogroup", s->autogroup_errno);
 }
 
-static bool yields(const struct yield *y)
-{
-	return !(y->kept < YIELD_KEPT) && !(y->late > YIELD_LATE);
-}
-
 /* The CPU-seconds that tasks other than the soakers have had. */
 static double tasks_seconds(const struct soaker *s)
 {
@@ -212,6 +185,7 @@ static double tasks_seconds(const struct soaker *s)
 static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 {
 	struct yield y;
+	bool yields;
 	double tasks, busy;
 	uint64_t begun;
 	int tries = 0;
@@ -224,8 +198,9 @@ static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 		sleep_ns(SOAK_LOOK_NS);
 		busy = (tasks_seconds(s) - tasks) / s->n / seconds_between(begun, now_ns());
 		yield_measure(cpus, &y);
-	} while (!yields(&y) && ++tries < YIELD_TRIES);
-	if (yields(&y) || busy > SOAK_BUSY)
+		yields = !(y.kept < YIELD_KEPT) && !(y.late > YIELD_LATE); /* they may be NAN */
+	} while (!yields && ++tries < YIELD_TRIES);
+	if (yields || busy > SOAK_BUSY)
 		return;
 	s->weight = true;
 	if (y.kept < YIELD_KEPT)
@@ -247,8 +222,20 @@ static void soaker_free(struct soaker *s)
 struct soaker *soaker_start(const struct cpus *cpus, double wait, bool parkable,
 			    struct lock_holder *h)
 {
-	struct soaker *s = soaker_new_or_die(cpus);
+	const size_t size = sizeof(struct soaker) + (size_t)cpus->n * sizeof(struct soak_cpu);
+	struct soaker *s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+				0);
+	int i;
 
+	if (s == MAP_FAILED || (s->lock = open_retry(LOCK_FILE, O_RDONLY)) < 0)
+		die_errno("cannot start the soakers: memory, or " LOCK_FILE);
+	s->n = cpus->n;
+	s->online = sysconf(_SC_NPROCESSORS_ONLN);
+	file_read_line(CLOCK_SOURCE, s->clock, sizeof(s->clock));
+	for (i = 0; i < s->n; i++) {
+		s->cpu[i].id = cpus->id[i];
+		s->cpu[i].soaker = s;
+	}
 	if (lock_take(s->lock, wait, h)) {
 		h->pid = -1;
 		soaker_soak_or_die(s, cpus);

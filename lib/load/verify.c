@@ -345,9 +345,9 @@ void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct e
 		strcpy(e->no_softirqs, "softirqs cannot move: there is one CPU");
 	for (round = 0; round < rounds; round++) {
 		measure_with(&v, VERIFY_SOAK);
+		measure_with(&v, VERIFY_IDLE);
 		if (v.sibling.n > 0)
 			measure_with(&v, VERIFY_SIBLING);
-		measure_with(&v, VERIFY_IDLE);
 	}
 }
 
