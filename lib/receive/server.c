@@ -1,6 +1,5 @@
 #include "lib/receive/group.h"
 
-#include <ctype.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/tcp.h>
@@ -8,6 +7,8 @@
 #include <pwd.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+
+#include "lib/report/usage.h"
 
 #define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */
 #define REPLY_UNSENT (64 * 1024) /* unsent bytes that stop a reply; one more send makes 128 KiB */
@@ -66,14 +67,12 @@ void privileges_drop_or_die(const char *user)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+	const double id = parse_number(OPTION_INT, user);
 	const struct passwd *pw;
-	unsigned long id;
-	char *end;
 
 	errno = 0;
 	pw = getpwnam(user);
-	id = strtoul(user, &end, 10); /* 2^32 - 1 and more are no user's */
-	if (pw == NULL && isdigit((unsigned char)user[0]) && *end == '\0' && id < UINT32_MAX)
+	if (pw == NULL && id < UINT32_MAX) /* 2^32 - 1 and more are no user's */
 		pw = getpwuid((uid_t)id);
 	if (pw == NULL)
 		die("--user '%s': %s", user, errno != 0 ? strerror(errno) : "no such user");
