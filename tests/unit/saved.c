@@ -13,7 +13,7 @@
 #define SETTINGS    "\tbbr\t0\ttso,gso"
 #define SHARED      "\t0.5\t-0.2\tsoak"
 #define REST        SETTINGS SHARED "\thost\teth0\t2\t0.5\t2026-11-23T05:49:20Z\tlabel\n"
-#define SEND(round) round "\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\tsteal,weight\t-\t0\t-\t-" REST
+#define SEND(round) round "\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\tweight,steal\t-\t0\t-\t-" REST
 #define MMAP(round) round "\tmmap\t4194304\t1\tone\t2000\t-\t0\t-\t-\t25\t2\t0.5\tsteal" REST
 #define TWO         HEAD SEND("1") MMAP("1") SEND("2") MMAP("2")
 
@@ -28,46 +28,34 @@ static const char *parse(const char *text, struct saved *s)
 	return why;
 }
 
-/* Each figure of a plan, a line for each run and round, then its settings. */
-static const char *text_of(const struct plan *p)
-{
-	const struct plan_run *run;
-	int i, k, round;
-
-	capture(STDOUT_FILENO);
-	for (round = 0; round < p->rounds; round++)
-		for (i = 0; i < p->n; i++) {
-			run = &p->run[i];
-			report("%s %s %ju %ju unsafe %#x %#x:", run->sent.method, run->instrument,
-			       (uintmax_t)run->chunk, (uintmax_t)run->streams, run->unsafe[0],
-			       run->unsafe[1]);
-			for (k = 0; k < PLAN_FIGURES; k++)
-				report(" %g", run->figure[k][round]);
-			report("\n");
-		}
-	for (k = 0; k < PLAN_MACHINE; k++)
-		report("%s%c", p->setting[k], k < PLAN_MACHINE - 1 ? ' ' : '\n');
-	return captured();
-}
-
-/* A plan is read, written with another instrument and a figure that is not known, and read again. */
+/* A file is read, and written again; what is not known is `-`. */
 static void test_round_trip(void)
 {
-	char path[] = "/tmp/zc-saved-XXXXXX", before[sizeof(printed)];
+	char path[] = "/tmp/zc-saved-XXXXXX";
 	struct saved s, again;
+	double *const *f;
 
 	close(mkstemp(path));
-	ok(parse(TWO, &s) == NULL, "two rounds of two runs are read");
-	expect(text_of(s.last), "the figures of two rounds of two runs are in their places");
+	ok(parse(TWO, &s) == NULL && s.last->rounds == 2 && s.last->n == 2,
+	   "two rounds of two runs are read");
+	f = s.last->run[0].figure;
+	ok(f[PLAN_RATE][1] == 1000 && f[PLAN_LOAD][1] == 0.5 && f[PLAN_COST][1] == 2.5 &&
+		   f[PLAN_UNCERTAINTY][1] == 0.01 && f[PLAN_SHARED][1] == 0.005 &&
+		   f[PLAN_DRIFT][1] == -0.002 && isnan(f[PLAN_REMOTE_LOAD][1]) &&
+		   s.last->run[0].unsafe[0] == (UNSAFE_STEAL | UNSAFE_WEIGHT),
+	   "the figures of a host are in their places");
+	f = s.last->run[1].figure;
+	ok(isnan(f[PLAN_LOAD][0]) && f[PLAN_REMOTE_LOAD][0] == 0.25 &&
+		   f[PLAN_REMOTE_COST][0] == 0.5 && f[PLAN_REMOTE_SHARED][0] == 0.02 &&
+		   s.last->run[1].unsafe[1] == UNSAFE_STEAL,
+	   "the figures of a receiver are in their places");
 	is(s.last->setting[PLAN_MACHINE], "zcc 1.0, Linux 6.1 x86_64, host",
 	   "the machine is that of the first line");
-	strcpy(s.last->run[1].instrument, LOAD_BY_IDLE);
-	s.last->run[0].figure[PLAN_SHARED][1] = NAN;
-	strcpy(before, text_of(s.last));
 	saved_append_or_die(&(struct saved){.last = NULL}, s.last, path);
 	saved_read_or_die(&again, "--against", path);
 	unlink(path);
-	is(text_of(again.last), before, "what is written is read as it was");
+	is(strchr(again.text, '\n') + 1, strchr(TWO, '\n') + 1,
+	   "what is written is as it was read");
 	has(again.last->setting[PLAN_MACHINE], "zcc " VERSION ", ",
 	    "what is written names the program's version");
 	saved_close(&s);
@@ -88,20 +76,17 @@ static const char *parse_changed(const char *find, const char *put, struct saved
 static void test_wrong(void)
 {
 	static const char *const bad[] = {"",
-					  "# zcc 1.0\n",
 					  "# iperf3\n" NAMES SEND("1"),
 					  "# zcc 1.0\nround\n" SEND("1"),
 					  HEAD,
-					  HEAD SEND("2"),
 					  HEAD SEND("1") MMAP("1") SEND("2"),
 					  HEAD SEND("1") SEND("3"),
-					  HEAD SEND("1") "2\tsend\n",
 					  HEAD SEND("1") SEND("x"),
 					  HEAD SEND("1") "# zcc 2.0\n" MMAP("1")};
 	const char *changes = /* what is put for what */
 		"\tbbr>|\tbbr>\tmore\tbbr|65536>65536.5|1000>1e999|1000>-1|1000>1e16|1000>nan|1000>1000x"
 		"|\t50>\t1e100|\t50>\t-10001|\t1\t2.5>\t1e290\t2.5|\t1\t2.5>\t-1\t2.5|\t2.5>\t1e100"
-		"|-\t-\tbbr>-1e100\t-\tbbr|steal,>steal,,|" REST ">";
+		"|-\t-\tbbr>-1e100\t-\tbbr|weight,>weight,,|" REST ">";
 	const char *change;
 	char find[256], *put;
 	struct saved s;

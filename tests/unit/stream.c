@@ -37,24 +37,6 @@ static void test_figures(void)
 	ok(f->bytes == 0 && isnan(f->cpu), "a stream that ended before its warm-up sent nothing");
 }
 
-/* Without a socket TCP's figures are not known, and what is sent counts as acknowledged. */
-static void test_interval(void)
-{
-	static struct stream_result res;
-	static struct stream st = {
-		.sender = {.sock = -1, .bytes = 1000, .calls = 3}, .files = 2, .result = &res};
-	const struct figures *f = &res.interval;
-
-	st.last = stream_mark(&st);
-	st.sender.bytes = 5000;
-	st.sender.calls = 10;
-	st.files = 7;
-	stream_interval(&st);
-	ok(f->bytes == 4000 && f->calls == 7 && f->files == 5 && f->seconds > 0 &&
-		   isnan(f->tcp.rtt) && isnan(f->tcp.retransmits),
-	   "an interval of a stream has what was done since the last");
-}
-
 /* A server: what it received, and how many bytes. */
 struct served {
 	int listener;
@@ -151,7 +133,6 @@ static void test_failed_file(void)
 struct watched {
 	struct send_options opt;
 	uint64_t sent; /* between the two times */
-	enum stream_phase phase;
 };
 
 static void watch(void *watched)
@@ -159,7 +140,7 @@ static void watch(void *watched)
 	static const char data[65536];
 	static const _Atomic int stop;
 	const struct watched *w = watched;
-	struct stream st = {.opt = &w->opt, .peer = "peer", .phase = w->phase};
+	struct stream st = {.opt = &w->opt, .peer = "peer"};
 	int listener;
 
 	st.sender.sock = listen_and_connect(&listener);
@@ -182,8 +163,6 @@ static void test_watch(void)
 	ok(died(watch, &w) == EXIT_FAILURE &&
 		   strstr(printed, "accepted no data for 1 seconds (--timeout) after ") != NULL,
 	   "a server that accepts nothing for --timeout is reported");
-	w.phase = STREAM_DONE;
-	ok(died(watch, &w) == 0, "a stream that has come to its end is not watched");
 }
 
-TESTS(test_figures, test_interval, test_late, test_failed_file, test_watch)
+TESTS(test_figures, test_late, test_failed_file, test_watch)
