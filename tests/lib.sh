@@ -69,12 +69,7 @@ collect()
 }
 
 # long 'what must hold' && ( begin ... ); ok: only where the full sizes are asked for
-long()
-{
-	what=
-	[ -z "$LONG" ] || it "$1"
-	[ -n "$what" ]
-}
+long() { [ -n "$LONG" ] && it "$1" || { what='' && false; }; }
 
 # check 'what must hold' command [args...]: a check of one command, most often a function of the test
 check()
@@ -138,12 +133,6 @@ read_uptime()
 read_uptime
 test_began=$uptime
 
-# may_repeat: whether the test will end before its limit if it tries again what others have kept from the CPUs
-may_repeat()
-{
-	read_uptime
-	[ $((uptime - test_began)) -lt $((SLOW * $(scale 60 1200))) ]
-}
 # repeating: notes that the check at hand begins anew
 repeating() { echo again >>"$REPEATS"; }
 
@@ -264,19 +253,9 @@ rejects()
 }
 
 # counts OPERATOR N command...: the number that it prints compares so: -eq, -ge ...
-counts()
-{
-	operator=$1 number=$2
-	shift 2
-	test "$("$@")" "$operator" "$number"
-}
+counts() { test "$(shift 2; "$@")" "$1" "$2"; }
 # prints 'text' command...: that is what it prints
-prints()
-{
-	text=$1
-	shift
-	[ "$("$@")" = "$text" ]
-}
+prints() { [ "$(shift; "$@")" = "$1" ]; }
 prints_nothing() { prints '' "$@"; }
 # lines_in FILE, entries_in DIRECTORY: how many
 lines_in() { wc -l <"$1"; }
@@ -328,12 +307,7 @@ until_met()
 	done
 }
 # or_gone PID command...: it succeeds, or there is no such process
-or_gone()
-{
-	or_gone=$1
-	shift
-	"$@" || gone "$or_gone"
-}
+or_gone() { (shift; "$@") || gone "$1"; }
 # gone PID: no such process, or only its zombie.
 gone()
 {
@@ -555,7 +529,9 @@ patiently()
 	while :; do
 		status=0
 		"$@" >out 2>err || status=$?
-		if ! $is_kept || ! may_repeat; then
+		read_uptime
+		# Each turn ends before the limit of the test.
+		if ! $is_kept || [ $((uptime - test_began)) -ge $((SLOW * $(scale 60 1200))) ]; then
 			cat out err
 			return $status
 		fi
@@ -613,34 +589,26 @@ raise_soaker()
 	tasks_of "$1" | xargs renice -n 0 -p || :
 } >/dev/null 2>&1
 
-# machine_name: what a calibration that is made here has as its machine; soak_format: as the version of its format
+# machine_name: what a calibration that is made here has as its machine
 machine_name() { echo "$(uname -nr) $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | grep -m 1 . || uname -m)"; }
-soak_format() { sed -n 's/^#define SOAK_FORMAT *\([0-9]*\).*/\1/p' "$TOP/lib/load/soaker.h"; }
-# fake_calibration [machine]: of CPU 0, that nobody measured
 # made_up_calibration [machine [rate]]: of all CPUs, which will do where no load is judged.  The rate is the loops per
-# second of each CPU.
-fake_calibration()
-{
-	printf '1000000\nsoaker %s\nmachine %s\ncpus 0\nall 2 0.001 0.001\n' "$(soak_format)" "${1:-$(machine_name)}"
-	echo 'cpu 0 0 0.001 1 0.001 1000000 1000'
-}
+# second of each CPU.  fake_calibration [machine]: of CPU 0
 made_up_calibration()
 {
-	online=$(cat /sys/devices/system/cpu/online) rate=${2:-1000}
-	printf '%s\nsoaker %s\nmachine %s\ncpus %s\nall 2 0 0\n' $(($(getconf _NPROCESSORS_ONLN) * rate)) \
-	    "$(soak_format)" "${1:-$(machine_name)}" "$online"
-	echo "$online" | tr , '\n' | while IFS=- read -r first last; do
-		seq "$first" "${last:-$first}" | sed "s/.*/cpu & 0 0 1 0 $rate 0/"
-	done
+	online=${3:-$(cat /sys/devices/system/cpu/online)} rate=${2:-1000}
+	cpu_ids=$(echo "$online" | tr , '\n' | while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done)
+	printf '%s\nsoaker %s\nmachine %s\ncpus %s\nall 2 0 0\n' $(($(echo "$cpu_ids" | wc -l) * rate)) \
+	    "$(sed -n 's/^#define SOAK_FORMAT *\([0-9]*\).*/\1/p' "$TOP/lib/load/soaker.h")" \
+	    "${1:-$(machine_name)}" "$online"
+	echo "$cpu_ids" | sed "s/.*/cpu & 0 0 1 0 $rate 0/"
 }
+fake_calibration() { made_up_calibration "${1:-$(machine_name)}" 1000000 0; }
 
 # as_user command...: as an ordinary user, nobody where we are root.  as_id ID command...: as that one
 as_user() { as_id 65534 "$@"; }
 as_id()
 {
-	reuid=$1
-	shift
-	[ "$(id -u)" -ne 0 ] || set -- setpriv --reuid "$reuid" --regid 65534 --clear-groups --inh-caps=-all "$@"
+	[ "$(id -u)" -eq 0 ] && set -- setpriv --regid 65534 --clear-groups --inh-caps=-all --reuid "$@" || shift
 	"$@"
 }
 

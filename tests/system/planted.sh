@@ -23,7 +23,6 @@ done <<'END'
 missing|:
 5 GiB of zeros|truncate -s 5G f
 a device|ln -s /dev/zero f
-a socket|"$HELPERS/net" socket f
 a FIFO|mkfifo f
 another's file|ln -s ../secret f
 of another version|fake_calibration | sed 's/^soaker .*/soaker 999/' >f

@@ -44,10 +44,9 @@
  *		file has (default: none, an end without a byte)
  *		random	random bytes, every other time after headers that make sense, ended in every way
  *		deaf	the stream, and no reading; resets after 300 ms, or what -d says
- *		narrow	the stream, and reads what comes, in a receive window as small as can be
- *		sip	likewise, 400 bytes at most each 100 ms, 25 times; fails if the server closes meanwhile
+ *		sip	the stream, and reads 400 bytes at most each 100 ms, 25 times, in a receive window as small as
+ *			can be; fails if the server closes meanwhile
  *		halves	closes one side, the other, and both, after each byte of the stream, and goes on
- *		urgent	each byte of the stream is urgent data
  *		offsets	after each byte of the stream, as after none: the end, then a reset
  *		ask-and-reset, visit	resets, or ends, after the stream, one connection after the other
  *		hold	opens all connections, sends each the stream and prints `held N`; then `said TEXT` or `closed`
@@ -58,7 +57,6 @@
  *		is a path between two interfaces: passes packets on after that delay, drops each DROP-th that
  *		has data (0: none), and holds all back for FREEZE_MS at the end of each EVERY_MS.  Prints
  *		`relay`, and for each freeze `frozen AT`, the seconds of CLOCK_REALTIME.
- *	net socket PATH		makes a socket in the file system
  *
  * 50 seconds without a word from the other side end it.
  */
@@ -254,15 +252,6 @@ static void ask(void)
 	printf("bytes %lld\n", sum);
 }
 
-static void make_socket(void)
-{
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	const int sock = socket(AF_UNIX, SOCK_STREAM, 0);
-
-	snprintf(a.sun_path, sizeof(a.sun_path), "%s", args[0]);
-	exit(bind(sock, (struct sockaddr *)&a, sizeof(a)) != 0);
-}
-
 /*
  * Attacks.
  */
@@ -300,7 +289,7 @@ static void attack_random(void)
 	}
 }
 
-/* deaf, narrow and sip: the stream on all connections at a time, in small receive windows */
+/* deaf and sip: the stream on all connections at a time, in small receive windows */
 static void attack_by_windows(void)
 {
 	const int clamp = 1;
@@ -324,28 +313,22 @@ static void attack_by_windows(void)
 			errx(1, "the server closed connection %d", i % count);
 	}
 	for (i = 0; i < count; i++)
-		(is(command, "narrow") ? finish : reset)(dialled[i]);
+		reset(dialled[i]);
 }
 
-/* halves, urgent, offsets, ask-and-reset and visit: the stream, or its begin, on one connection after the other */
+/* halves, offsets, ask-and-reset and visit: the stream, or its begin, on one connection after the other */
 static void attack_by_streams(void)
 {
 	static const int how[] = {SHUT_RD, SHUT_WR, SHUT_RDWR};
-	const bool halves = is(command, "halves"), offsets = is(command, "offsets"),
-		   urgent = is(command, "urgent");
+	const bool halves = is(command, "halves"), offsets = is(command, "offsets");
 	const size_t each = halves ? 3 : 2; /* ways to end after the same byte */
-	const size_t n = halves || offsets ? each * (stream_len + 1)
-			 : urgent          ? stream_len
-					   : (size_t)count;
+	const size_t n = halves || offsets ? each * (stream_len + 1) : (size_t)count;
 	size_t i;
 	int sock;
 
 	for (i = 0; i < n; i++) {
 		sock = dial(NULL, 0, 0);
-		if (urgent)
-			play(sock, i);
-		else
-			put(sock, stream, halves || offsets ? i / each : stream_len, 0);
+		put(sock, stream, halves || offsets ? i / each : stream_len, 0);
 		if (halves) {
 			shutdown(sock, how[i % 3]);
 			put(sock, stream + i / 3, stream_len - i / 3, 0);
@@ -403,14 +386,11 @@ static const struct command {
 	{"answer", "f:n:", 1, answer},
 	{"send", "d:ckR", 1, send_stdin},
 	{"ask", "", 3, ask},
-	{"socket", "", 1, make_socket},
 	{"relay", "", 6, relay},
 	{"random", ATTACK, 1, attack_random},
 	{"deaf", ATTACK, 1, attack_by_windows},
-	{"narrow", ATTACK, 1, attack_by_windows},
 	{"sip", ATTACK, 1, attack_by_windows},
 	{"halves", ATTACK, 1, attack_by_streams},
-	{"urgent", ATTACK, 1, attack_by_streams},
 	{"offsets", ATTACK, 1, attack_by_streams},
 	{"ask-and-reset", ATTACK, 1, attack_by_streams},
 	{"visit", ATTACK, 1, attack_by_streams},
