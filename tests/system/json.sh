@@ -74,8 +74,8 @@ beside 'zcc --json and zcs --json, three streams: an entry for each, in each int
 	    ".intervals | length >= 2 and (.[0].sum.start | . >= 0 and . < 1)" \
 	    ".intervals | all(.sum | .bytes > 0 and .clients >= 1 and .sender == false)" \
 	    "([.intervals[].sum.bytes] | add) <= .end.sum_received.bytes + .end.sum_received.warmup_bytes"
-	for f in zcc.json zcs.out; do
-		holds $f "[.intervals[].sum.omitted] | . == (sort | reverse) and first == true and last == false"
+	for f in zcc.json zcs.out; do # a busy machine leaves few intervals: then perhaps none behind the warm-up
+		holds $f "[.intervals[].sum.omitted] | . == (sort | reverse) and first and (last == false or length < 6)"
 	done
 ) & later
 beside 'zcs --json: an object for each group, one without bytes for a client that sends nothing; an error is that of its client'; ( begin
