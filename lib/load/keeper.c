@@ -20,8 +20,8 @@
  */
 
 /*
- * Where every distribution mounts the hierarchy with the cpu controller: that of v1, else that of v2.
- * Lines of /proc/self/cgroup are `number:controllers:path`; that of v2 has no controllers.
+ * Every distribution mounts the hierarchy with the cpu controller at one of these two places.  Lines of
+ * /proc/self/cgroup are `number:controllers:path`; the line of v2 has no controllers.
  */
 bool cpu_cgroup_find(struct cpu_cgroup *g)
 {
@@ -53,7 +53,7 @@ bool cpu_cgroup_is_shared(const struct cpu_cgroup *g)
 	return g->own[0] != '\0' && strcmp(g->own, "/") != 0;
 }
 
-/* Of v2 only groups below the root have a type; of v1 only the root has a release agent. */
+/* With v2 only groups below the root have a type; with v1 only the root has a release agent. */
 bool cpu_cgroup_sees_root(const struct cpu_cgroup *g)
 {
 	char path[300];
@@ -98,7 +98,7 @@ int idle_group_enter(const struct cpu_cgroup *g)
 	return errno;
 }
 
-/* Only an empty group can be removed, and the soakers take a moment to end with their keeper. */
+/* Only an empty group can be removed, and soakers take a moment to end after their keeper. */
 void idle_group_remove(const struct cpu_cgroup *g, int tries)
 {
 	char dir[300];
@@ -122,18 +122,19 @@ void idle_group_remove(const struct cpu_cgroup *g, int tries)
 /* One CPU's thread. */
 struct yielder {
 	int cpu;
-	struct yielder *next; /* that it wakes: on another CPU where there is one, else itself */
+	struct yielder
+		*next; /* the thread that it wakes: on another CPU, or itself if there is none */
 	uint64_t end_ns;
 	int event;                /* eventfd(2), on which it sleeps */
 	_Atomic uint64_t woke_ns; /* when it was woken */
 	bool begins;              /* it works first */
 	pthread_t thread;
-	uint64_t worked_ns, had_ns; /* CPU time while it worked, and the time that this took */
+	uint64_t worked_ns, had_ns; /* its CPU time, and the time, in which it worked */
 	int n;                      /* times that it was woken */
 	double late[TURNS];         /* seconds each */
 };
 
-/* Works for a while, and wakes the next. */
+/* Works for WORK_NS, and wakes the next thread. */
 static void work(struct yielder *w)
 {
 	const uint64_t begun = raw_ns(), ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -148,7 +149,7 @@ static void work(struct yielder *w)
 	eventfd_write(w->next->event, 1);
 }
 
-/* Sleeps until it is woken, or the time is up: then returns false. */
+/* Sleeps until the thread is woken; returns false if the time is up. */
 static bool wait_turn(struct yielder *w)
 {
 	struct pollfd p = {.fd = w->event, .events = POLLIN};
@@ -191,7 +192,7 @@ void yield_measure(const struct cpus *cpus, struct yield *y)
 		n++;
 	for (i = 0; i < n; i++)
 		pthread_join(all[i].thread, NULL);
-	/* Of a figure and NAN the least, and the greatest, is the figure. */
+	/* fmin() and fmax() of a figure and NAN are the figure. */
 	for (w = all; w < all + cpus->n; w++) {
 		if (w->n > 0)
 			y->kept = fmin(y->kept, (double)w->worked_ns / (double)w->had_ns);
@@ -206,11 +207,11 @@ void yield_measure(const struct cpus *cpus, struct yield *y)
  */
 
 #define KEEPER_LOCK  3 /* the descriptor of the lock */
-#define REMOVE_TRIES 5 /* the soakers have ended; those of another program may be in the group */
+#define REMOVE_TRIES 5 /* of 10 ms: only soakers of another program may be in the group */
 
 /*
- * Sessions share a CPU by the nice value of their autogroup, whatever runs inside (sched(7)).  The
- * kernel lets an ordinary user change one only every 100 ms, machine-wide.  Returns an errno value.
+ * Lowers the weight of the session: sessions share a CPU by the nice value of their autogroup, whatever runs inside
+ * (sched(7)).  The kernel lets ordinary users set one only every 100 ms, machine-wide.  Returns an errno value.
  */
 static int autogroup_lower(void)
 {
@@ -226,8 +227,8 @@ static int autogroup_lower(void)
 }
 
 /*
- * Closes what the keeper has inherited, except the lock, and makes the pipe its standard input:
- * the keeper must hold neither a port nor a terminal.
+ * Closes all descriptors that the keeper has inherited, except the lock, and makes the pipe its standard input: the
+ * keeper must hold neither a port nor a terminal.
  */
 static void keeper_close_files(const struct soaker *s, const int ends[2])
 {
@@ -247,9 +248,8 @@ static void interrupt_poll(int sig)
 }
 
 /*
- * Ends the soakers.  Beside programs that have the CPUs whole they would have to wait for seconds, each
- * thread of them, until they get the CPU to end on: so they leave the idle group and the lowest priority
- * before, where that is permitted.
+ * Ends the soakers.  Each thread needs CPU time to end, for which it would wait for seconds if other programs occupy
+ * the CPUs: the soakers first leave the idle group and the lowest priority, if that is permitted.
  */
 static void end_soakers(const struct soaker *s, pid_t pid)
 {
@@ -270,9 +270,8 @@ static void end_soakers(const struct soaker *s, pid_t pid)
 }
 
 /*
- * Runs the soakers, in the idle group, until they end or the program closes its end of the pipe, as its
- * death also does.  A signal could not replace the pipe: the program may have become another user.
- * Returns the keeper's exit status.
+ * Runs the soakers, in the idle group, until they end, or until the program closes its end of the pipe or ends.  A
+ * signal could not replace the pipe, as the program may have become another user.  Returns the keeper's exit status.
  */
 static int keeper_run(struct soaker *s, const sigset_t *waiting)
 {
@@ -291,7 +290,7 @@ static int keeper_run(struct soaker *s, const sigset_t *waiting)
 		while (waitpid(pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid) {
 			if (WIFSIGNALED(status) || WIFEXITED(status))
 				return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : EXIT_FAILURE;
-			/* The last alone of a stop and a continuation may be seen. */
+			/* Of a stop and a continuation perhaps only the last is seen. */
 			atomic_store(&s->stops, (s->stops | 1) + (WIFCONTINUED(status) ? 1 : 0));
 		}
 	end_soakers(s, pid);
@@ -299,9 +298,8 @@ static int keeper_run(struct soaker *s, const sigset_t *waiting)
 }
 
 /*
- * The keeper stands between the program and the soakers.  When the program is killed, the keeper
- * lives on until it has ended the soakers and removed their group, in which it is not itself: there it
- * could take minutes.
+ * When the program is killed, the keeper ends the soakers and removes their group.  The keeper is not in that group
+ * itself: it might get no CPU time there for minutes.
  */
 _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 {
@@ -310,7 +308,7 @@ _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 	int status;
 
 	sigfillset(&waiting);
-	sigprocmask(SIG_BLOCK, &waiting, NULL); /* nothing but SIGKILL ends the keeper */
+	sigprocmask(SIG_BLOCK, &waiting, NULL); /* only SIGKILL ends the keeper */
 	sigdelset(&waiting, SIGCHLD);
 	signal(SIGCHLD, interrupt_poll);
 	prctl(PR_SET_NAME, "zc-keeper");

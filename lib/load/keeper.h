@@ -1,7 +1,7 @@
 /*
- * keeper.h: the soakers' processes: what they share with the program, how the keeper begins and the
- * soakers, the control group that gives them the lowest weight, and whether they yield to others.
- * soaker.h has what they are.
+ * keeper.h: the processes of the soakers and of their keeper: the memory that they share with the program, the
+ * control group that gives the soakers the lowest weight, and the test whether they yield.  soaker.h says what the
+ * processes are for.
  *
  *	pipe2(ends, O_CLOEXEC);
  *	pid = fork();
@@ -17,12 +17,12 @@
 #include "lib/load/cpus.h"
 
 /*
- * The control group of the cpu controller, cgroups(7), of version 1 or 2: its CPU quota, and a group for
- * the soakers whose tasks run only when nobody else wants the CPU.
+ * The control group of the cpu controller, version 1 or 2 (cgroups(7)): its CPU quota, and a group for the soakers,
+ * whose tasks run only if no other task wants the CPU.
  */
 struct cpu_cgroup {
-	char root[256]; /* where the hierarchy is mounted */
-	char own[256];  /* the path of this process in it */
+	char root[256]; /* where the hierarchy is mounted; empty: nowhere */
+	char own[256];  /* the path of this process's group in the hierarchy */
 	bool v2;
 };
 
@@ -30,20 +30,20 @@ struct cpu_cgroup {
 bool cpu_cgroup_find(struct cpu_cgroup *g);
 
 /*
- * Whether other groups may be beside the calling process's: it is in one below the root, or in a
- * namespace of control groups, which shows it its own as the root (cgroup_namespaces(7)).
+ * Whether the calling process's group may share the CPU with other groups: the group is below the root, or the
+ * process is in a namespace of control groups, where its group looks like the root (cgroup_namespaces(7)).
  */
 bool cpu_cgroup_is_shared(const struct cpu_cgroup *g);
 
 /*
- * Whether the mounted hierarchy begins with the machine's root group: in a container that may mount
- * one it begins with the container's, which shares the CPU by its weight with what is beside it.
+ * Whether the mounted hierarchy begins with the machine's root group.  In a container it may begin with the
+ * container's group, which shares the CPU by its weight with other groups.
  */
 bool cpu_cgroup_sees_root(const struct cpu_cgroup *g);
 
 /*
- * Whether a CPU quota is set in the group or one above it; its text is stored into value: cpu.max
- * of v2, cpu.cfs_quota_us of v1.
+ * Whether the group, or a group above it, has a CPU quota; stores the quota's text: of cpu.max (v2) or
+ * cpu.cfs_quota_us (v1).
  */
 bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size);
 
@@ -51,28 +51,28 @@ bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size);
 int idle_group_enter(const struct cpu_cgroup *g);
 
 /*
- * Removes the idle group, in which the caller is not; other processes in it have as many times 10 ms to
- * end.  Does nothing where g was never found.
+ * Removes the idle group, which the caller must not be in.  Waits `tries` times 10 ms at most for other processes in
+ * the group to end.  Does nothing if g was not found.
  */
 void idle_group_remove(const struct cpu_cgroup *g, int tries);
 
 /*
- * Whether soakers leave the CPUs to other programs, and wake them in time: this judges what priorities,
- * control groups and schedulers only promise.
+ * Whether soakers leave the CPUs to other programs, and let them wake up in time: a test of what priorities, control
+ * groups and schedulers promise.
  */
 
-#define YIELD_KEPT 0.97 /* share of its CPU that a working thread keeps at least */
-#define YIELD_LATE 1e-4 /* seconds by which it is woken late at most */
+#define YIELD_KEPT 0.97 /* the least share of its CPU that a working thread must keep */
+#define YIELD_LATE 1e-4 /* the greatest delay of a wake-up, in seconds */
 
 struct yield {
-	double kept; /* share of its time that the thread of the worst CPU worked */
-	double late; /* seconds: the longest of the CPUs' median times until a woken thread runs */
+	double kept; /* share of its time in which the thread worked, on the worst CPU */
+	double late; /* seconds until a woken thread runs: each CPU's median, on the worst CPU */
 };
 
 /*
- * For 50 ms a thread on each CPU works and sleeps in turn.  It works while the thread of a neighbour
- * sleeps, which it then wakes, so that wake-ups come from another CPU where there is one.  The figures
- * are NAN where a thread could not be had, or did not run.
+ * Lets a thread on each CPU work and sleep in turn, for 50 ms.  Each thread works while the thread of a
+ * neighbouring CPU sleeps, and then wakes that thread.  The figures are NAN if a thread could not be started, or did
+ * not run.
  */
 void yield_measure(const struct cpus *cpus, struct yield *y);
 
@@ -80,15 +80,15 @@ void yield_measure(const struct cpus *cpus, struct yield *y);
  * The processes.
  */
 
-#define SOAKER_NAME "zc-soaker" /* as ps(1) has the soakers' process */
+#define SOAKER_NAME "zc-soaker" /* the name of the soakers' process in ps(1) */
 #define SOAK_GAP_NS 1000        /* the shortest gap; the shortest interrupts take longer */
 
-/* Processes share the counts, and libatomic's locks work inside one process only. */
+/* Processes share the counts, but libatomic's locks work only within one process. */
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics");
 
 /*
- * One CPU's soaker and its counts, on cache lines (and their prefetched neighbours) of its own.  A
- * gap is the time between two turns that are too far apart: something else had the CPU then.
+ * One CPU's soaker and its counts, on cache lines (with their prefetched neighbours) of their own.  A gap is the
+ * time between two turns that are far apart: something else had the CPU.
  */
 struct soak_cpu {
 	_Atomic uint64_t turns;    /* of the loop */
@@ -97,33 +97,34 @@ struct soak_cpu {
 	_Atomic uint64_t tasks_ns; /* time in which the soaker did not run, up to the last gap */
 	_Atomic uint64_t dirty_ns; /* time in which the soaker waited for memory */
 	_Atomic uint64_t switches; /* how often the soaker was switched out */
-	_Atomic uint64_t host_ns;  /* time that the thread's clock lacks though it had the CPU */
-	_Atomic uint32_t changes;  /* odd while counts are changed that belong together */
-	_Atomic uint64_t gap_min;  /* the shortest gap that it counts, in ns */
-	_Atomic bool away;         /* the CPU is unavailable, and the soaker sleeps */
-	_Atomic int bind_errno;    /* why the thread could not be bound; 0 if it could */
-	_Atomic int tid;           /* the thread's id */
-	int id;                    /* the CPU's number */
-	struct soaker *soaker;     /* that it is of */
+	_Atomic uint64_t
+		host_ns; /* time that the thread's CPU clock lacks although it had the CPU */
+	_Atomic uint32_t changes; /* odd while counts that belong together are changed */
+	_Atomic uint64_t gap_min; /* the shortest gap that counts, in ns */
+	_Atomic bool away;        /* the CPU is unavailable, and the soaker sleeps */
+	_Atomic int bind_errno;   /* why the thread could not be bound; 0 if it could */
+	_Atomic int tid;          /* the thread's id */
+	int id;                   /* the CPU's number */
+	struct soaker *soaker;    /* the struct that this one is part of */
 } __attribute__((aligned(128)));
 
 /* All of the soakers, in memory that the program, the keeper and the soakers share. */
 struct soaker {
 	pid_t keeper;
 	int pipe; /* the write end; when it is closed, the keeper ends the soakers */
-	int lock; /* its descriptor, which the program holds unless the soakers are parked */
+	int lock; /* the lock's descriptor; the program has the lock unless the soakers are parked */
 	struct cpu_cgroup group;     /* the program's own, found by the keeper before group_errno */
-	_Atomic int group_errno;     /* why the soakers have no idle group; 0 if they have */
+	_Atomic int group_errno;     /* why the soakers have no idle group; 0 if they have one */
 	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
 	_Atomic int policy_errno;    /* why nice 19 or SCHED_IDLE could not be set */
 	_Atomic uint64_t lost, moved; /* as in struct limits_mark */
 	_Atomic uint64_t
-		stops; /* of the soakers and their continuations: odd while they are stopped */
+		stops; /* how often the soakers were stopped or continued: odd if they are stopped */
 	_Atomic uint32_t parked; /* the soakers sleep: a futex(2) on which they wait for 0 */
 	bool weight;             /* the soakers may take CPU from other programs */
-	char clock[32]; /* the kernel's clock source when soaking began; empty: not known */
-	long online;    /* how many CPUs were online then */
-	int n;          /* how many CPUs are soaked */
+	char clock[32];          /* the kernel's clock source at the start; empty: not known */
+	long online;             /* how many CPUs were online at the start */
+	int n;                   /* how many CPUs are soaked */
 	struct soak_cpu cpu[];
 };
 

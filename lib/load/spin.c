@@ -10,12 +10,12 @@
 
 #define SOAK_MEMORY    (1024 * 1024) /* bytes that each soaker walks over */
 #define SOAK_LINE      64            /* bytes from one dirtied line to the next */
-#define SOAK_DIRTY_NS  100000        /* from one such line to the next: as in 2001, 10,000/s */
-#define SOAK_GAP_TURNS 16            /* turns in the shortest gap, where the clock is slow */
-#define SOAK_GAP_CALLS 3             /* system calls in it, where they are slow (audit, seccomp) */
+#define SOAK_DIRTY_NS  100000        /* between two dirtied lines: 10,000/s, as in 2001 */
+#define SOAK_GAP_TURNS 16            /* turns in the shortest gap if the clock is slow */
+#define SOAK_GAP_CALLS 3             /* system calls in it if they are slow (audit, seccomp) */
 #define SOAK_REST_NS   125           /* the longest turn with a rest: eight in the shortest gap */
-#define SOAK_HOST_NS   50000         /* the shortest gap that may be the host's doing */
-#define SOAK_CALLS     4             /* shortest gaps in which count_gap() has made its calls */
+#define SOAK_HOST_NS   50000         /* the shortest gap for which the host may be the cause */
+#define SOAK_CALLS     4             /* shortest gaps that the calls of count_gap() take at most */
 #define SOAK_ENTER_NS  20000         /* from one system call of the loop to the next */
 #define SOAK_RETRY_NS  10000000      /* between two tries to get back to a CPU */
 
@@ -23,17 +23,17 @@
 struct soak_thread {
 	uint64_t gap_min;    /* the shortest gap, in ns */
 	uint64_t turn;       /* a turn's time, in ns, at least 1 */
-	bool rests;          /* each turn rests, which leaves the core's units to a sibling */
+	bool rests;          /* each turn rests, and leaves the core's units to the sibling */
 	uint64_t ran_before; /* the thread's CPU time when the loop began, in ns */
-	uint64_t irq;        /* time that the thread's clock lacks and interrupts took, in ns */
+	uint64_t irq;        /* time that interrupts took from the thread's CPU clock, in ns */
 	long switched;       /* context switches so far, as the kernel counts them */
 };
 
 /*
- * Counts the gap between two turns, at `last` and at `now`.  If the kernel has counted a context
- * switch, others had the CPU.  Otherwise the thread had it, and what its CPU clock lacks the host of
- * a virtual machine took if the gap is long, or, on a kernel with IRQ_TIME_ACCOUNTING, an interrupt.
- * Returns the time of the turn that follows.
+ * Counts the gap between two turns, at `last` and at `now`.  If the kernel has counted a context switch, other tasks
+ * had the CPU.  Otherwise the thread had it, and its CPU clock lacks the time that the host of a virtual machine took
+ * (a long gap) or, on a kernel with IRQ_TIME_ACCOUNTING, an interrupt (a short one).  Returns the time of the next
+ * turn.
  */
 static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t last, uint64_t now,
 			  uint64_t *turns)
@@ -57,7 +57,7 @@ static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t l
 		t->irq += lacking;
 	}
 	after = raw_ns();
-	/* The system calls are no gap but turns, unless the thread was switched out in them. */
+	/* The system calls count as turns, or as a gap if the thread was switched out in them. */
 	if (after - now > SOAK_CALLS * t->gap_min)
 		gap += after - now;
 	else
@@ -69,9 +69,9 @@ static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t l
 }
 
 /*
- * Gets a soaker back to its CPU if it is found elsewhere: the kernel moves it when the CPU goes
- * offline or its cpuset loses it, and anybody may who may bind it.  While the CPU is unavailable the
- * soaker sleeps, so as not to take half of the CPU of another.
+ * Binds a soaker to its CPU again if it is on another one: the kernel moves it when the CPU goes offline or leaves the
+ * cpuset, and so may taskset(1).  While the CPU is unavailable the soaker sleeps, or it would take half of the CPU of
+ * another soaker.
  */
 static void stay_bound(struct soak_cpu *me)
 {
@@ -90,7 +90,7 @@ static void stay_bound(struct soak_cpu *me)
 	atomic_store(&me->away, false);
 }
 
-/* Lets the core's other thread have its units for some tens of cycles. */
+/* Leaves the core's units to its other hardware thread for some tens of cycles. */
 static inline void rest(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -101,15 +101,14 @@ static inline void rest(void)
 }
 
 /*
- * Spins and counts without end.  Between two readings of the clock the loop does nothing but rest, so
- * that a long turn is time that was taken, whatever the clock frequency.  Every SOAK_DIRTY_NS the loop dirties
- * a cache line, and that turn counts as waiting for memory, not as spinning: traffic that takes
- * bandwidth or cache makes it longer.  What the kernel knows of the thread is read at the end of a
- * gap only, as that takes system calls.
+ * Spins and counts without end.  Between two readings of the clock the loop only rests: a long turn is time that
+ * something else took, whatever the clock frequency.  Every SOAK_DIRTY_NS the loop dirties a cache line, and that turn
+ * counts as waiting for memory, not as spinning: traffic that takes bandwidth or cache makes it longer.  The kernel's
+ * figures of the thread are read only at the end of a gap, as that takes system calls.
  *
- * Every SOAK_ENTER_NS the loop makes the cheapest system call.  A kernel with lazy preemption
- * (Linux 6.13) sends no interrupt to the CPU on which it wakes a task while a fair one runs there,
- * even an idle one: the task waits for the next tick, or until the one that runs enters the kernel.
+ * Every SOAK_ENTER_NS the loop makes the cheapest system call.  A kernel with lazy preemption (Linux 6.13) wakes a task
+ * without an interrupt if a fair task, even a SCHED_IDLE one, runs on that CPU: the woken task waits for the next tick,
+ * or until the running task enters the kernel.
  */
 static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory,
 				struct soak_thread t)
@@ -143,7 +142,7 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 			dirty_at = now + SOAK_DIRTY_NS;
 		} else if (now >= enter_at) {
 			(void)getppid();
-			/* It sleeps while it is parked.  The time counts as a task's: nobody reads it. */
+			/* Parked, it sleeps.  That time counts as a task's, but is not read. */
 			while (atomic_load_explicit(parked, memory_order_relaxed) != 0)
 				syscall(SYS_futex, parked, FUTEX_WAIT, 1, NULL, NULL, 0);
 			enter_at = now + SOAK_ENTER_NS;
@@ -153,7 +152,7 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 	}
 }
 
-/* The shortest time of a clock reading and a call of `what`, unless it is NULL, of a thousand; in ns. */
+/* The shortest time, of a thousand, that a clock reading and a call of `what` (unless NULL) take, in ns. */
 static uint64_t fastest(void (*what)(void))
 {
 	uint64_t best = UINT64_MAX, from, took;
@@ -174,7 +173,7 @@ static void enter_kernel(void)
 	(void)getppid();
 }
 
-/* A thread's state: the shortest gap is longer than a turn, or a system call, where they are slow. */
+/* A thread's state.  On a machine with a slow clock, or slow system calls, the shortest gap is longer. */
 static struct soak_thread thread_state(void)
 {
 	const uint64_t plain = fastest(NULL), rested = fastest(rest);

@@ -56,10 +56,9 @@ static void test_sample(void)
 
 	in.kind->sample(&in, &c, &sum, each);
 	ok(near(each[1].time, (double)each[1].ns / 1e9) &&
-		   near(each[1].spin, (each[1].time - 2.5) / 0.8),
-	   "a soaker spun while it had no gap and did not wait for memory, by its baseline");
-	ok(near(each[1].work, 900 / (0.8 * 20)),
-	   "the work of a soaker is its turns, by its baseline");
+		   near(each[1].spin, (each[1].time - 2.5) / 0.8) &&
+		   near(each[1].work, 900 / (0.8 * 20)),
+	   "by its baseline a soaker spun while it had no gap and no wait for memory, and turned");
 	ok(each[0].tasks == 3 && each[0].host == 4 && each[0].switches == 5 &&
 		   each[0].steal == sum.steal / 2,
 	   "counts of a soaker are in seconds, and it has its part of the host's time");
@@ -123,13 +122,12 @@ static const char good[] = "2000\n" SOAKER "\nmachine m 1 x\ncpus 1,4\nall 2 0.2
 			   "cpu 1 0.500000 0.200000 0.510000 0.100000 4000.0 1.0\n"
 			   "cpu 4 0.000000 0.000000 1.000000 0.000000 1000.0 0.0\n";
 
-static const char *parse(const char *text, size_t len, struct calibration *c)
+static bool parse(const char *text, size_t len, struct calibration *c)
 {
 	FILE *const f = fmemopen((char *)text, len, "r");
 	const char *const why = calibration_read(f, c);
 
-	fclose(f);
-	return why;
+	return fclose(f) == 0 && why == NULL;
 }
 
 static void test_good(void)
@@ -137,14 +135,14 @@ static void test_good(void)
 	struct calibration c;
 	size_t len, accepted = 0;
 
-	ok(parse(good, strlen(good) - 1, &c) == NULL && c.others == 0.25 && c.shared,
+	ok(parse(good, strlen(good) - 1, &c) && c.others == 0.25 && c.shared,
 	   "a calibration is read even if it lacks its last newline, and has a mean of tasks");
 	capture(STDOUT_FILENO);
 	calibration_print(stdout, &c);
 	is(captured(), good, "a calibration is the same when it is read and written");
 	free(c.cpu);
 	for (len = 1; len < strlen(good) - strlen("0.0\n"); len++)
-		accepted += parse(good, len, &c) == NULL;
+		accepted += parse(good, len, &c);
 	ok(accepted == 0, "no beginning of a calibration is one");
 }
 
@@ -166,7 +164,7 @@ static void test_bad(void)
 		*put++ = '\0';
 		at = strstr(good, find);
 		sprintf(text, "%.*s%s%s", (int)(at - good), good, put, at + strlen(find));
-		ok(parse(text, strlen(text), &c) != NULL && c.cpu == NULL,
+		ok(!parse(text, strlen(text), &c) && c.cpu == NULL,
 		   "a calibration with '%s' for '%s' is rejected", put, find);
 	}
 }

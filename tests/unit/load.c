@@ -32,13 +32,11 @@ static void test_row(const struct row *row)
 	from.time = from.time > 0 ? from.time : 1;
 	to.work = to.work > 0 ? to.work : to.spin;
 	load_between(&c, &from, &to, -1, &l);
-	if (!ok(same(l.load, row->load) && l.unsafe == row->unsafe &&
-			(row->half == 0 || same(l.uncertainty, row->half)) &&
-			(row->shared == 0 || near(l.shared, row->shared)) &&
-			(row->slowed == 0 || near(l.slowed, row->slowed)),
-		"%s", row->title))
-		printf("# %g +-%g (%g) slowed %g unsafe %x\n", l.load, l.uncertainty, l.shared,
-		       l.slowed, l.unsafe);
+	ok(same(l.load, row->load) && l.unsafe == row->unsafe &&
+		   (row->half == 0 || same(l.uncertainty, row->half)) &&
+		   (row->shared == 0 || near(l.shared, row->shared)) &&
+		   (row->slowed == 0 || near(l.slowed, row->slowed)),
+	   "%s", row->title);
 }
 
 /* Two CPUs of which tasks and interrupts have a part, for 2 s. */
@@ -65,7 +63,7 @@ static void test_loads(void)
 		 .load = NAN, .half = NAN, .unsafe = UNSAFE_CALIBRATION},
 		{"a baseline of which tasks had 29 % makes a load unsafe", busy,
 		 .to = {.time = 3, .spin = 1}, .load = 0.21, .unsafe = UNSAFE_BASELINE_BUSY},
-		{"one of two baselines of which tasks had more than 30 % leaves no load, and the reason",
+		{"a baseline of which tasks had more than 30 % leaves no load, and the reason",
 		 full, .to = {.time = 3, .spin = 1}, .load = NAN, .half = NAN,
 		 .unsafe = UNSAFE_BASELINE_BUSY},
 		{"half of the interval is half of the drift of the baselines at least",
@@ -81,9 +79,6 @@ static void test_loads(void)
 		/* The time that the host of a virtual machine takes. */
 		{"the host took what the soakers saw, in proportion", TWO, .from.steal = 7,
 		 .to = {.time = 5, .spin = 2, .host = 0.1, .steal = 7.19}, .load = 0.48 - 0.2 / 4},
-		{"the host took a tick more than the kernel counted at most", TWO, .from.steal = 7,
-		 .to = {.time = 5, .spin = 2, .host = 0.1, .steal = 7.1},
-		 .load = 0.48 - (0.1 + tick) / 4},
 		{"the host took no more than was counted, whatever soakers saw", TWO,
 		 .from.steal = 7, .to = {.time = 5, .spin = 2, .host = 1, .steal = 7.1},
 		 .load = 0.48 - 0.1 / 4},
@@ -132,15 +127,13 @@ static void test_parts(void)
 	struct load l;
 
 	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.load, 0.985 - 0.5) && near(l.switches, 50000),
-	   "wake-ups are counted, and nothing is subtracted for them");
-	ok(l.seconds == 2 && l.cpus == 2 && near(l.tasks, 0.25),
-	   "the seconds are those of the clock, and tasks have a share of all CPUs");
+	ok(near(l.load, 0.985 - 0.5) && near(l.switches, 50000) && l.seconds == 2 && l.cpus == 2 &&
+		   near(l.tasks, 0.25),
+	   "the seconds are those of the clock, tasks have a share of all CPUs, wake-ups are counted");
 	to.tasks = 0.9;
 	load_between(&c, &from, &to, 0, &l);
-	ok(near(l.load, 0.97 - 0.5) && l.seconds == 4 && l.cpus == 1,
-	   "one CPU has the seconds and the baseline that are its own");
-	ok(l.tasks == 0, "the share of tasks is never below 0");
+	ok(near(l.load, 0.97 - 0.5) && l.seconds == 4 && l.cpus == 1 && l.tasks == 0,
+	   "one CPU has its own seconds and baseline; the share of tasks is never below 0");
 }
 
 TESTS(test_loads, test_parts)
