@@ -110,7 +110,7 @@ static const char *send_once(struct send_report *rep, const struct fileset *set,
 
 	if (transfer_open(&t, plan->run[i].chunk)) {
 		catch_signals();
-		report_start(rep, &t.target, &t.result);
+		report_start(rep, &t.result.target, &t.result);
 		transfer_run(&t);
 	}
 	if (!t.measuring && run.stop <= 0)

@@ -62,8 +62,8 @@ void plan_note(struct plan *p, const struct send_options *opt, const struct send
 	plan_set(p, PLAN_PACE, "%" PRIu64, opt->pace);
 	plan_set(p, PLAN_BASELINE,
 		 baseline == BASELINE_OWN || baseline == BASELINE_UNKNOWN ? "own" : "one");
-	plan_set(p, PLAN_INTERFACE, "%s", res->target->interface);
-	link_read(&link, res->target->interface);
+	plan_set(p, PLAN_INTERFACE, "%s", res->target.interface);
+	link_read(&link, res->target.interface);
 	plan_set(p, PLAN_OFFLOADS, "%s", link.offloads);
 }
 

@@ -151,7 +151,7 @@ static void print_title(const struct send_options *opt)
 /* Prints the destination and the options of the connection, then the file set as it is begun. */
 static void print_target(const struct send_options *opt, const struct send_result *res)
 {
-	const struct target *t = res->target;
+	const struct target *t = &res->target;
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "    "};
 	char text[CELL];
 
@@ -301,7 +301,7 @@ void report_warn(struct send_report *r, const struct send_result *res)
 		      "little: send more (-n, -t)");
 	r->has_warned |= is_short;
 	if (!is_short && r->run <= 1 && opt->sock.congestion == NULL && opt->pace == 0 &&
-	    strncmp(res->congestion, "bbr", 3) == 0 && strcmp(res->target->interface, "lo") == 0)
+	    strncmp(res->congestion, "bbr", 3) == 0 && strcmp(res->target.interface, "lo") == 0)
 		warnx("the congestion control %s paces the sender, over loopback far below what the "
 		      "host can do: try --congestion reno",
 		      res->congestion);
@@ -338,14 +338,14 @@ static void json_connections(struct json *j, const struct send_result *res, int 
 		json_open(j, NULL, '{');
 		json_count(j, "socket", (uint64_t)i + 1);
 		json_address(j, "local_host", "local_port", &res->stream[i].local);
-		json_address(j, "remote_host", "remote_port", &res->target->addr);
+		json_address(j, "remote_host", "remote_port", &res->target.addr);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
 	json_count(j, "tcp_mss_default", (uint64_t)res->mss);
 	json_count(j, "sndbuf_actual", (uint64_t)res->sndbuf);
 	json_count(j, "rcvbuf_actual", (uint64_t)res->rcvbuf);
-	json_string(j, "interface", res->target->interface);
+	json_string(j, "interface", res->target.interface);
 }
 
 /* Prints the object `start`, and begins the list of what is measured. */

@@ -31,7 +31,7 @@ struct cpu_result {
 };
 
 struct send_result {
-	const struct target *target;
+	struct target target;
 	const struct fileset *set;
 	char congestion[16];
 	size_t chunk;            /* the most bytes asked of one call */

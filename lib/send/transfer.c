@@ -189,7 +189,7 @@ static void sum_up(struct transfer *t)
 		figures_add(&res->received, &s->received);
 	}
 	res->stalls.start_ns = t->run->start_ns;
-	res->local = strcmp(t->target.interface, "lo") == 0;
+	res->local = strcmp(res->target.interface, "lo") == 0;
 	run_host_figures(t->run, &res->sent);
 	res->sent.host.unsafe |= t->unsafe;
 	load_cpus(t);
@@ -235,8 +235,8 @@ bool transfer_open(struct transfer *t, size_t chunk)
 	res->stream = alloc_or_die(n, sizeof(*res->stream), "streams");
 	for (i = 0; i < opt->streams; i++) {
 		st = &t->stream[i];
-		sock = i == 0 ? target_find(&t->target, r, &st->worker.sock)
-			      : target_connect(&t->target, r, &st->worker.sock);
+		sock = i == 0 ? target_find(&res->target, r, &st->worker.sock)
+			      : target_connect(&res->target, r, &st->worker.sock);
 		if (r->stop > 0)
 			return false;
 		if (sock < 0)
@@ -245,25 +245,24 @@ bool transfer_open(struct transfer *t, size_t chunk)
 			    errno == ECONNREFUSED ? ": is zcs running there?" : "");
 		st->opt = opt;
 		st->set = res->set;
-		st->peer = t->target.name;
+		st->peer = res->target.name;
 		st->result = &res->stream[i];
 		sock_congestion(sock, res->congestion);
 		st->paced = opt->pace > 0 || strncmp(res->congestion, "bbr", 3) == 0;
 		st->left = opt->bytes / n + ((size_t)i < opt->bytes % n);
 		stream_open(st, sock, chunk, &r->stop);
 	}
-	r->interface = t->target.interface;
+	r->interface = res->target.interface;
 	sock = t->stream[0].sender.sock;
-	res->target = &t->target;
 	res->chunk = t->stream[0].sender.chunk;
 	res->mss = sock_get(sock, IPPROTO_TCP, TCP_MAXSEG);
 	res->sndbuf = sock_get(sock, SOL_SOCKET, SO_SNDBUF);
 	res->rcvbuf = sock_get(sock, SOL_SOCKET, SO_RCVBUF);
 	res->mptcp = opt->sock.mptcp && sock_is_mptcp(sock, NULL, NULL);
 	if (opt->sock.mptcp && !res->mptcp)
-		report_tcp_alone(t->report, t->target.name);
+		report_tcp_alone(t->report, res->target.name);
 	if (opt->debug > 0)
-		warnx("connected to %s via %s", t->target.name, printable(t->target.interface));
+		warnx("connected to %s via %s", res->target.name, printable(res->target.interface));
 	return true;
 }
 

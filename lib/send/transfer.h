@@ -6,7 +6,7 @@
  *	t = (struct transfer){.opt = opt, .run = &run, .report = &report, .result.set = &set};
  *	if (!transfer_open(&t, chunk))
  *		return "interrupted";
- *	report_start(&report, &t.target, &t.result);
+ *	report_start(&report, &t.result.target, &t.result);
  *	transfer_run(&t);
  *	report_end(&report, &t.result, NULL);
  *	transfer_close(&t);
@@ -101,7 +101,6 @@ struct transfer {
 	const struct send_options *opt;
 	struct run *run;
 	struct send_report *report; /* prints the intervals and the progress */
-	struct target target;
 	struct stream *stream;
 	struct load_sample last; /* the load at the end of the last interval */
 	bool measuring;          /* the warm-up is over */

@@ -7,7 +7,6 @@
 
 /* A transfer that was measured at both ends; each figure has a value of its own. */
 static struct send_options opt;
-static struct target target;
 static struct fileset set;
 static struct stream_result stream[4];
 static struct cpu_result cpu[512];
@@ -39,7 +38,6 @@ static void init(const char *options)
 
 	snprintf(words, sizeof(words), "-s server -m send %s", options);
 	options_parse(&opt, words_of(words, argv), argv);
-	target = (struct target){.name = "192.0.2.1:2222"};
 	set = (struct fileset){.n = 5, .bytes = 4096};
 	stream[0] = (struct stream_result){.sent = figures_of("bytes=1024000 seconds=2")};
 	stream[1] = (struct stream_result){.sent = figures_of("bytes=2048000 seconds=2")};
@@ -55,7 +53,8 @@ static void init(const char *options)
 	cpu[1].id = 4;
 	cpu[0].role = "sender";
 	cpu[1].role = cpu[2].role = "";
-	res = (struct send_result){.target = &target, .set = &set, .stream = stream, .cpu = cpu};
+	res = (struct send_result){
+		.target = {.name = "192.0.2.1:2222"}, .set = &set, .stream = stream, .cpu = cpu};
 	strcpy(res.congestion, "cubic");
 	res.chunk = 512;
 	res.loops = 9;
@@ -164,7 +163,7 @@ static void test_options(void)
 	res.sent.host.baseline = BASELINE_OWN;
 	res.sent.host.drift = 0.005;
 	res.received.host.load = NAN;
-	strcpy(target.interface, "lo");
+	strcpy(res.target.interface, "lo");
 	stream[0].sent.cpu = 5;
 	stream[0].received.bytes = stream[0].sent.bytes;
 	stream[0].sent.zerocopy = (struct zerocopy_figures){5, 1, 2};
@@ -195,7 +194,7 @@ static void interval(bool measured)
 static const char *json(void)
 {
 	capture(STDOUT_FILENO);
-	report_start(&rep, &target, &res);
+	report_start(&rep, &res.target, &res);
 	interval(false);
 	interval(true);
 	report_end(&rep, &res, "why");
@@ -209,9 +208,9 @@ static void test_json(void)
 	res.mss = 11;
 	res.sndbuf = 12;
 	res.rcvbuf = 13;
-	strcpy(target.interface, "eth0");
-	memcpy(&target.addr, &(struct sockaddr_in){AF_INET, htons(2222), {htonl(0xc0000201)}, ""},
-	       16);
+	strcpy(res.target.interface, "eth0");
+	memcpy(&res.target.addr,
+	       &(struct sockaddr_in){AF_INET, htons(2222), {htonl(0xc0000201)}, ""}, 16);
 	memcpy(&stream[0].local, &(struct sockaddr_in){AF_INET, htons(8), {htonl(0xc0000202)}, ""},
 	       16);
 	stream[0].sent.zerocopy = (struct zerocopy_figures){5, 1, 2};
@@ -221,7 +220,7 @@ static void test_json(void)
 	has(json(), "\"both_ends_on_host\":false,\"receipts\":1},\"error\"",
 	    "a report in JSON does not say whether the ends agree where a receipt is missing");
 	capture(STDOUT_FILENO);
-	report_start(&rep, &target, &res);
+	report_start(&rep, &res.target, &res);
 	report_die(&rep, "why");
 	has(captured(), "\"intervals\":[],\"error\":\"why\"}\n",
 	    "a report in JSON of a program that dies ends with the error");
@@ -274,7 +273,7 @@ static void test_notes(void)
 	init("-P1 -m send,write"); /* a comparison has a report of its own */
 	capture(STDERR_FILENO);
 	while ((path = next_of(&paths)) != NULL) {
-		sscanf(path, "%15s %15s", res.congestion, target.interface);
+		sscanf(path, "%15s %15s", res.congestion, res.target.interface);
 		report_warn(&rep, &res);
 	}
 	strcpy(res.congestion, "bbr");
