@@ -2,7 +2,7 @@
 #
 #	$BIN, $HELPERS, $TOP    where the programs are, those of the tests, and the source tree
 #	$SANITIZE       the sanitizers that the programs are built with, if they are
-#	$LONG           not empty where the full sizes are asked for: `make check-long`
+#	$LONG           not empty in `make check-long`
 #	$SLOW           by what to multiply limits and waits: 1 where the machine is not emulated
 #	$SOAKS_ALONE    not empty where no other test soaks while this one runs: the group soaks or quiet
 #	$OWN_NETWORK    not empty where the test has a network namespace to itself
