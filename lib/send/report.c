@@ -24,6 +24,7 @@ const struct figures *result_host(const struct send_result *res)
 
 	return res->local && by_receiver ? &res->received : &res->sent;
 }
+
 const char *result_check(const struct send_result *res, int streams, char why[DIE_MAX])
 {
 	const int without = streams - res->receipts;

@@ -13,7 +13,6 @@
 #define SENDFILE_SIZE (1024 * 1024) /* bytes of one call: few enough to show progress */
 #define PIPE_SIZE     (1024 * 1024) /* bytes of a large pipe, where the system has not set less */
 #define MEMORY        (4 * 1024 * 1024) /* bytes of all streams' mappings or buffers together */
-#define PATIENCE_NS   1000000000u       /* how long a sender waits in the end after a signal */
 #define REAP_NS       10000000u         /* how often completions are looked for in vain */
 
 static ssize_t step_sendfile(struct sender *s, int fd, off_t off, uint64_t len)

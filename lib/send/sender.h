@@ -41,8 +41,9 @@ struct window {
 	int fd;
 };
 
-#define SLOTS_MAX 64  /* buffers of a sender */
-#define WAIT_MS   100 /* how long one wait for a completion takes at most */
+#define SLOTS_MAX   64          /* buffers of a sender */
+#define WAIT_MS     100         /* how long one wait for a completion takes at most */
+#define PATIENCE_NS 1000000000u /* how long a sender or a stream waits in the end after a signal */
 
 struct sender {
 	const struct send_method *method;

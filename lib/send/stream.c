@@ -8,8 +8,6 @@
 #include "lib/send/transfer.h"
 
 #define WARMUP_LOOPS (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
-#define PATIENCE_NS  1000000000u /* how long an interrupted stream waits for the server */
-#define TICK_MS      ((int)(TICK_NS / 1000000))
 #define DISCARD_MAX  (1 << 20)   /* bytes of a raw server's answer that one call discards */
 #define RAW_MS       1           /* how often a raw stream looks whether all is acknowledged */
 #define RAW_CLOSE_NS 1000000000u /* in which a raw server may close the connection after that */
@@ -380,7 +378,7 @@ static void finish_receipt(struct stream *st)
 	ssize_t n = -1;
 
 	while (n != 0 && len < sizeof(buf) && !is_abandoned(st)) {
-		if (poll(&p, 1, TICK_MS) <= 0)
+		if (poll(&p, 1, TICK_NS / 1000000) <= 0)
 			continue;
 		n = recv(st->sender.sock, buf + len, sizeof(buf) - len, MSG_DONTWAIT);
 		if (n > 0)
