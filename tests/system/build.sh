@@ -118,7 +118,7 @@ it 'make clean leaves the sources'; ( begin
 
 # dist DIRECTORY: its tarball is here then, made without what `make check` sets for this test
 dist() { env -u MAKEFLAGS -u MAKELEVEL -u LONG -u SANITIZE -u BIN -u HELPERS make -s -C "$1" dist DISTDIR="$PWD"; }
-long 'make dist: the same bytes from any copy of the sources, without what was built; where there is no git it builds and passes' && ( begin
+long 'make dist: the same bytes from any copy, nothing that was built; it builds and passes tests without git' && ( begin
 	name=zc-$(sed -n 's/^VERSION *= *//p' Makefile)
 	dist "$TOP"
 	mv "$name.tar.gz" first.tar.gz

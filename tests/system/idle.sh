@@ -22,7 +22,7 @@ it 'cyclesoak --idle COMMAND: the idle machine before and after, the status, and
 	measurable
 	grep '^{' out | jq -e '.instrument == "idle" and .baseline == "bracket"'
 ); ok
-it 'cyclesoak --idle: a load without a calibration or a process of its own, in less than 1 ms a period; memory does not grow'; ( begin
+it 'cyclesoak --idle: a load without a calibration or child, in less than 1 ms a period; memory does not grow'; ( begin
 	"$cyclesoak" --idle -p 0.05 -B --json >periods 2>err &
 	idler=$!
 	remember $idler

@@ -57,7 +57,8 @@ beside 'zcc --json and zcs --json, three streams: an entry for each, in each int
 		all(near(.bits_per_second; .bytes * 8 / .seconds) and near(.end; .start + .seconds))" \
 	    ".intervals | length >= 2 and all((.streams | length) == 3)" \
 	    ".intervals | all(.[]; .sum.bytes == ([.streams[].bytes] | add) and
-		.sum.retransmits == ([.streams[].retransmits] | add) and (.sum.omitted as \$o | all(.streams[]; .omitted == \$o)))" \
+		.sum.retransmits == ([.streams[].retransmits] | add) and
+		(.sum.omitted as \$o | all(.streams[]; .omitted == \$o)))" \
 	    '[.intervals[].sum] | all(range(1; length) as $i | .[$i].start - .[$i - 1].end; . > -0.001 and . < 0.001)' \
 	    ".intervals[0].sum.start * 1e3 | floor == 0" \
 	    "([.intervals[].sum.bytes] | add) <= .end.sum_sent.bytes + .end.sum_sent.warmup_bytes"
