@@ -126,6 +126,7 @@ long 'make dist: the same bytes from any copy, nothing that was built; it builds
 	for file in Makefile LICENSE zcc.c lib/hosts/zc-hosts lib/net/wire.c man/zc.7 tests/run; do [ -s "$name/$file" ]; done
 	tar -tvzf first.tar.gz | not grep -v "^-rw[x-]r-[x-]r-[x-] 0/0 .* $name/"
 	(umask 077 && cp -r "$name" copy) # another user's mask, times, and files of a build
+	touch -r "$name/Makefile" copy/Makefile
 	mkdir copy/build copy/.pc
 	touch copy/build/x.o copy/.pc/x copy/zcc copy/counts_per_sec
 	dist copy
