@@ -1,5 +1,5 @@
 /*
- * load.h: from what the soakers counted, and a baseline of the idle machine, to a load.
+ * load.h: computes a load from what an instrument counted and from a baseline of the idle machine.
  *
  *	in.kind->sample(&in, &calibration, &from, NULL);
  *	...
@@ -7,22 +7,21 @@
  *	load_between(&calibration, &from, &to, -1, &l);
  *	report("%.1f%% +-%.1f%%\n", 100 * l.load, 100 * l.uncertainty);
  *
- * The method, of which zc-method(7) has more: each CPU has a soaker, a thread with the lowest weight that
- * the kernel has.  It reads the clock in a loop and counts the turns.  Two readings that are far
- * apart have a gap between them: time that a task, an interrupt, a softirq or the hypervisor took.
- * Now and then the soaker dirties a cache line, and the time that it waits for memory is not
- * counted as spinning: traffic that takes memory bandwidth or cache makes it longer.  The rest of
- * the time the soaker spins.
+ * The method (zc-method(7) has more): each CPU has a soaker, a thread with the lowest weight that the kernel
+ * offers.  The soaker reads the clock in a loop and counts the turns.  If two readings are far apart, the time
+ * between them is a gap: a task, an interrupt, a softirq or the hypervisor took it.  10,000 times a second the
+ * soaker dirties a cache line, and the time for which it then waits for memory does not count as spinning: traffic
+ * that takes memory bandwidth or cache makes that time longer.  The rest of the time the soaker spins.
  *
- * On the idle machine, too, other tasks have the CPU for a share tasks0 of the time, and the soaker
- * spins for a share spin0 of what is left.  The tasks go on beside any load; the share spin0 holds
- * for whatever time the load leaves.  So, if a soaker spins for `spin` seconds out of T,
+ * Other tasks also have the CPU of an idle machine, for a share tasks0 of the time, and the soaker spins for a share
+ * spin0 of the time that is left.  The tasks go on beside any load, and the share spin0 holds for the time that the
+ * load leaves.  If a soaker spins for `spin` seconds out of T, therefore
  *
  *	load = 1 - tasks0 - spin / spin0 / T
  *
- * What the host of a virtual machine takes is no load of this machine.  The soaker sees what is
- * taken while it has the CPU, the kernel counts all of it, in ticks; it is taken away from T, here
- * and in the baseline.  Nothing else is subtracted: wake-ups, interrupts and softirqs are the load.
+ * Time that the host of a virtual machine takes is no load of this machine, and is subtracted from T, here and in
+ * the baseline.  The soaker sees what the host takes while the soaker has the CPU; the kernel counts all of it, in
+ * ticks.  Nothing else is subtracted: wake-ups, interrupts and softirqs are the load.
  *
  * The speed of a soaker is its turns per second of spinning.  It falls with the core's clock
  * frequency, and when the core's other thread is busy: with traffic of this machine or, on a
@@ -35,14 +34,15 @@
 #include "lib/load/limits.h"
 #include "lib/load/soaker.h"
 
-#define CAL_BUSY 0.03 /* share of a baseline that tasks may have: an idle system has below 1 % */
-#define CAL_FULL 0.3  /* share above which a baseline tells nothing of the idle machine */
+#define CAL_BUSY                                                                                   \
+	0.03 /* share that tasks may have of a baseline: on an idle machine it is below 1 % */
+#define CAL_FULL 0.3 /* a baseline in which tasks had a greater share is useless */
 
 /* The values of `no_load=`: why a host has no load. */
-#define NO_LOAD_OFF      "off"      /* it was not asked for one (-c) */
+#define NO_LOAD_OFF      "off"      /* no load was asked for (-c) */
 #define NO_LOAD_HELD     "held"     /* another program soaks the CPUs */
 #define NO_LOAD_BASELINE "baseline" /* the machine was not idle for its baseline */
-#define NO_LOAD_SHORT    "short"    /* of zcs: its soakers had not settled when all was received */
+#define NO_LOAD_SHORT    "short"    /* the transfer ended before zcs's soakers had settled */
 
 #define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */
 
@@ -51,20 +51,20 @@ struct baseline {
 	double tasks, tasks_sd; /* share of the time that other tasks have the CPU, 0 to 1 */
 	double spin, spin_sd;   /* share of the rest that the soaker spins, 0 to 1 */
 	double speed, speed_sd; /* turns per second of spinning */
-	double drift;           /* of a mean of two: by how much they differ, in shares of load */
+	double drift;           /* by how much two baselines differ, of which this is the mean */
 	double step; /* by how much `tasks` may be wrong, as idle time is counted in steps */
 };
 
 struct calibration {
-	struct cpus cpus;     /* that were soaked, ascending */
-	struct baseline *cpu; /* one for each of them */
-	double total;         /* turns per second of all of them: the first line of the file */
-	struct baseline all;  /* of the mean of the CPUs, whose errors are not independent */
-	int lines;            /* of /proc/stat that idle time is the sum of; 0: soakers are read */
-	double windows; /* of which the shares are means: their error falls with their number */
-	bool shared;    /* all loads have this baseline, a file's, and so its error */
-	double others;  /* share that tasks had of the machine; of a mean of two: the greater */
-	struct limits_mark begin, end; /* of its measurement */
+	struct cpus cpus;     /* the CPUs that were measured, ascending */
+	struct baseline *cpu; /* one for each CPU */
+	double total;         /* turns per second of all CPUs: the first line of the file */
+	struct baseline all;  /* the mean of the CPUs, whose errors are not independent */
+	int lines;            /* how many lines of /proc/stat idle time is the sum of; 0: soaking */
+	double windows; /* how many windows the shares are means of: it makes their error smaller */
+	bool shared;    /* a file's: all loads have this baseline, and its error */
+	double others;  /* share that tasks had of the machine; of two baselines the greater one */
+	struct limits_mark begin, end; /* before and after the measurement */
 	char machine[256]; /* host name, kernel release and CPU model, as the file has them */
 	int64_t taken_ns;  /* when a baseline was measured, of CLOCK_BOOTTIME; not of a file */
 };
@@ -76,15 +76,14 @@ struct calibration {
 enum baseline_kind { BASELINE_UNKNOWN, BASELINE_FILE, BASELINE_OWN, BASELINE_IDLE, BASELINE_NONE };
 
 /*
- * The load between two samples.  NAN where no time passed, and where it would mean nothing: `unsafe`
- * then has the reason, as tasks had more than CAL_FULL of a baseline, a CPU was offline, or it is below
- * 0 by far.
+ * The load between two samples.  It is NAN if no time passed, and if it would mean nothing: `unsafe` then has the
+ * reason (tasks had more than CAL_FULL of a baseline, a CPU was offline, or the load is far below 0).
  */
 struct load {
 	double load;         /* share of the CPUs: 0 idle, 1 busy */
 	double uncertainty;  /* half of its 95 % interval */
 	double shared;       /* the part of it that does not vary between runs of the same kind */
-	double slowed;       /* by how much the idle work that was left went slower */
+	double slowed;       /* by how much slower the remaining idle work went, as a share */
 	double tasks;        /* share of the CPUs that other tasks had, by the scheduler's clock */
 	double switches;     /* how often a second tasks displaced the soakers, on all CPUs */
 	double others;       /* share of the machine that tasks had in the worse baseline */

@@ -1,15 +1,15 @@
 #include "lib/load/meter.h"
 
-#define LINGER_NS   10000000000u  /* that the soakers go on without a client */
-#define CALM_NS     1000000000u   /* without a client, until the baseline is renewed */
-#define RETRY_NS    500000000u    /* between two tries to have the lock of another program */
-#define BASELINE_NS 60000000000u  /* between two tries to have a first baseline */
-#define LOOK_NS     50000000u     /* between two looks at the thread that measures it */
-#define OLD_NS      3600000000000 /* of CLOCK_BOOTTIME: a baseline is good for an hour */
+#define LINGER_NS   10000000000u  /* for which the soakers go on without a client */
+#define CALM_NS     1000000000u   /* without a client, before the baseline is renewed */
+#define RETRY_NS    500000000u    /* between two tries to get the lock from another program */
+#define BASELINE_NS 60000000000u  /* between two tries to measure a first baseline */
+#define LOOK_NS     50000000u     /* between two polls of the thread that measures a baseline */
+#define OLD_NS      3600000000000 /* after an hour, by CLOCK_BOOTTIME, a baseline is old */
 
 #define NEVER UINT64_MAX /* no time to look again */
 
-#define PART_SECONDS 0.01 /* a part of a time tells nothing of the rest if it is shorter */
+#define PART_SECONDS 0.01 /* a shorter part of a transfer says nothing about the rest */
 
 /* The next state, and when to look again. */
 struct step {
@@ -17,7 +17,7 @@ struct step {
 	uint64_t due_ns;
 };
 
-/* A calibration file is what the user chose, and is not judged by its age. */
+/* The user chose the calibration file: its age does not matter. */
 static bool is_old(const struct calibration *c)
 {
 	return !c->shared && (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns > OLD_NS;
@@ -79,8 +79,8 @@ const char *meter_no_load(struct meter *m, unsigned unsafe)
 }
 
 /*
- * Ends the period, if there is one, takes a new baseline unless it is NULL, and begins a period if it
- * `counts`.
+ * Ends the period, if there is one; replaces the baseline by `taken`, unless it is NULL; and, if `counts`, begins a new
+ * period.
  */
 static void change_period(struct meter *m, const struct calibration *taken, bool counts)
 {
@@ -123,8 +123,8 @@ static struct step baseline_start(struct meter *m, uint64_t now)
 }
 
 /*
- * Takes the baseline of the thread, once it has ended, if no client came meanwhile; a good one is not
- * replaced by a bad one.  A period ends, and another one begins against it.
+ * Takes the baseline of the thread, which has ended, unless a client came meanwhile or the new baseline is worse than
+ * the old.  A period ends, and the next one has the new baseline.
  */
 static void baseline_take(struct meter *m)
 {
@@ -140,11 +140,10 @@ static void baseline_take(struct meter *m)
 }
 
 /*
- * The state machine.  There is a function for each state that can last: it returns the next state, and
- * when to look again.
+ * The state machine: the function of each state returns the next state, and when to look again.
  */
 
-/* Names the program that soaks, unless it was the last that was named. */
+/* Names the program that soaks, unless it was the last one named. */
 static void name_holder(struct meter *m)
 {
 	if (m->named != m->holder.pid)
@@ -156,12 +155,11 @@ static void name_holder(struct meter *m)
 
 static struct step parked(struct meter *m, uint64_t now, bool clients)
 {
-	const bool has_baseline = m->gauge.calibration.cpu != NULL;
 	const uint64_t calm = clients ? 0 : m->idle_ns + CALM_NS;
 	const uint64_t at = m->retry_ns > calm ? m->retry_ns : calm;
 
-	/* Clients would disturb a first baseline, and nobody else needs a load. */
-	if (clients != has_baseline || m->gauge.instrument.soaker == NULL)
+	/* The soakers run for clients if there is a baseline, and without clients to measure the first one. */
+	if (clients != (m->gauge.calibration.cpu != NULL) || m->gauge.instrument.soaker == NULL)
 		return (struct step){METER_PARKED, NEVER};
 	if (now < at)
 		return (struct step){m->state, at};

@@ -8,8 +8,8 @@
 #define YIELD_TIMES  3   /* other programs may disturb one */
 
 /*
- * What an instrument sees of a burner beside its own CPU time, in CPUs: the timer's interrupts and the
- * wake-ups, a hundred a second.
+ * By how much a load may exceed the burner's own CPU time, in CPUs: an instrument also sees a hundred timer interrupts
+ * and wake-ups a second.
  */
 #define BURNER_TOLERANCE 0.01
 
@@ -59,7 +59,7 @@ struct judge {
 	struct verdicts *v;
 	int instrument;
 	enum verify_load c;
-	const char *what; /* as its line has it */
+	const char *what; /* the text of its line */
 };
 
 /* The medians of a series. */
@@ -67,7 +67,7 @@ struct medians {
 	double load, half, ran, excess, rate;
 };
 
-/* Those of a load by the same instrument. */
+/* The medians of a load by the same instrument. */
 static struct medians medians_of(const struct judge *j, enum verify_load c)
 {
 	const struct series *s = &j->e->of[j->instrument][c];
@@ -125,8 +125,8 @@ static void cannot_be_run(struct verdict *r, const char *why)
 }
 
 /*
- * The standard deviation of n loads errs itself by a share of about 1 / sqrt(2 (n - 1)).  What the loads
- * of nothing scatter is known from two on.
+ * The standard deviation of n loads is itself wrong by a share of about 1 / sqrt(2 (n - 1)).  The scatter of the loads
+ * of nothing is known if there are two or more.
  */
 static void judge_zero(const struct judge *j)
 {
@@ -142,7 +142,7 @@ static void judge_zero(const struct judge *j)
 	line_of(j, j->c, "zero", "detection limit", fmax(half, 1.96 * sd));
 }
 
-/* The burners' own times differ: errors are compared, not loads. */
+/* The burners' CPU times differ from run to run: the errors are compared, not the loads. */
 static void judge_burner(const struct judge *j)
 {
 	const struct medians m = medians_of(j, j->c);
@@ -163,8 +163,8 @@ static void judge_sum(const struct judge *j)
 }
 
 /*
- * The burner's own clock is what getrusage(2) has of both ends.  It must fall by more than the
- * instrument may err: otherwise too few softirqs were moved, and the step proves nothing.
+ * The burner's CPU clock shows what getrusage(2) shows for both ends.  It must fall by more than the interval of the
+ * load: otherwise too few softirqs were moved, and the step proves nothing.
  */
 static void judge_softirqs(const struct judge *j)
 {
@@ -276,8 +276,8 @@ static void measure_loads(const struct verify *v, struct gauge *g, int i)
 }
 
 /*
- * All that is measured by one instrument while it is open, or beside a soaked sibling.  A thread has its
- * speed without soakers whether or not idle time can be measured.
+ * Measures everything with one instrument, or beside a soaked sibling.  The speed of a thread without soakers is
+ * measured even if idle time cannot be.
  */
 static void measure_with(const struct verify *v, int i)
 {
@@ -356,8 +356,8 @@ void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct e
  */
 
 /*
- * What the soakers leave to a thread, and by how much it is slower, in percent.  One that other programs
- * disturb cannot show either.
+ * What share of its CPU the soakers leave to a thread, and by how much they slow it.  If other programs disturb the
+ * thread, as when no load was safe, neither can be judged.
  */
 static void judge_thread(const struct evidence *e, struct verdicts *v)
 {
@@ -396,7 +396,7 @@ static void judge_loads(const struct evidence *e, struct verdicts *v)
 		}
 }
 
-/* The same stream by both instruments: what the loads scatter, and what each may err. */
+/* The ratio of the loads of one stream by both instruments, with the interval of their scatter and of each load. */
 static void judge_stream(const struct evidence *e, struct verdicts *v)
 {
 	const struct series *a = &e->of[VERIFY_SOAK][VERIFY_STREAM];
