@@ -77,6 +77,9 @@ void fileset_open(struct fileset *set, char **names, int n, bool zeros)
 	getrlimit(RLIMIT_NOFILE, &descriptors);
 	descriptors.rlim_cur = descriptors.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &descriptors);
+	if ((rlim_t)n > descriptors.rlim_cur / 2)
+		die("%d files are more than half of the %ju descriptors: raise ulimit -Hn", n,
+		    (uintmax_t)descriptors.rlim_cur);
 	*set = (struct fileset){.builtin = n == 0};
 	set->file = alloc_or_die(n > 0 ? (size_t)n : BUILTIN_FILES, sizeof(*set->file), "file set");
 	for (i = 0; i < n; i++)

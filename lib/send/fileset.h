@@ -32,7 +32,8 @@ struct fileset {
 
 /*
  * Opens `n` files, or makes the built-in set if n is 0.  A file that cannot be sent is skipped with
- * a line on stderr.  Raises the limit of descriptors, as all files stay open.  Dies if no file is left, or if a loop has more entries than the wire can count.
+ * a line on stderr.  Raises the limit of descriptors, of which files, as they stay open, may have half.  Dies if
+ * they need more, if no file is left, or if a loop has more entries than the wire can count.
  */
 void fileset_open(struct fileset *set, char **names, int n, bool zeros);
 

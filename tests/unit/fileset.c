@@ -1,5 +1,6 @@
 #include "lib/send/fileset.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "lib/net/wire.h"
@@ -65,6 +66,15 @@ static void open_some(void *arg)
 	_exit(right ? 0 : 1);
 }
 
+/* Half of the descriptors are for files. */
+static void open_many(void *arg)
+{
+	const struct rlimit few = {6, 6};
+
+	setrlimit(RLIMIT_NOFILE, &few);
+	fileset_open(arg, names, 4, false);
+}
+
 static bool make_file(const char *name, off_t size)
 {
 	const int fd = open(name, O_CREAT | O_WRONLY, 0600);
@@ -87,6 +97,9 @@ static void test_files(void)
 	ok(strstr(printed, ": directory: skipped: not a regular file\n") != NULL &&
 		   strstr(printed, ": missing: skipped: No such file or directory\n") != NULL,
 	   "a line is printed for each file that is skipped");
+	ok(died(open_many, &set) == EXIT_FAILURE &&
+		   strstr(printed, "4 files are more than") != NULL,
+	   "more files than half of the descriptors are an error");
 	unlink(names[0]);
 	unlink(names[1]);
 	rmdir(names[2]);
