@@ -49,7 +49,7 @@ beside 'stdout fails with EIO, then EAGAIN: lines that can be written later are 
 		wait_until grep -q "^127" zcs.part
 		ends_traced
 		counts -ge 4 lines_in zcs.part
-		not grep -Evx "|$interval| *127.* (reads?|s)" zcs.part
+		not grep -Evx "|$interval| *127.*( reads?,?| s|\))" zcs.part
 		[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
 	done
 ) & later

