@@ -45,10 +45,9 @@ interval=' +interval, s +KiB/s +rate| +[0-9.]+-[0-9.]+ +[0-9,]+ +[0-9.]+ [MG]bit
 beside 'stdout fails with EIO, then EAGAIN: lines that can be written later are whole'; ( begin; need strace
 	for e in EIO EAGAIN; do
 		serve_failing "$e" 2..3 -I 0.05
-		lasting 0.4
-		wait_until grep -q "^127" zcs.part
+		met() { lasting 0.4; grep -q "^127" zcs.part && counts -ge 4 lines_in zcs.part; }
+		wait_until met
 		ends_traced
-		counts -ge 4 lines_in zcs.part
 		not grep -Evx "|$interval| *127.*( reads?,?| s|\))" zcs.part
 		[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
 	done
