@@ -62,9 +62,16 @@ static void end_wait(struct reply *r, enum stall_place next)
 static int send_request(const struct requester *q, int fd)
 {
 	unsigned char header[WIRE_HEADER];
+	size_t sent;
+	ssize_t n;
 
 	wire_put(header, q->counts.size);
-	return TEMP_FAILURE_RETRY(send(fd, header, sizeof(header), 0)) < 0 ? errno : 0;
+	for (sent = 0; sent < sizeof(header); sent += (size_t)n) {
+		n = TEMP_FAILURE_RETRY(send(fd, header + sent, sizeof(header) - sent, 0));
+		if (n < 0)
+			return errno;
+	}
+	return 0;
 }
 
 /*
