@@ -163,13 +163,14 @@ static void judge_sum(const struct judge *j)
 }
 
 /*
- * The burner's CPU clock shows what getrusage(2) shows for both ends.  It must fall by more than the interval of the
- * load: otherwise too few softirqs were moved, and the step proves nothing.
+ * The burner's own clock is what getrusage(2) has of both ends.  An instrument that saw no softirqs would see
+ * the load fall by as much as this clock.  The work itself may fall by less, as it moves to other caches.  The
+ * median of n loads errs less than one of them.
  */
 static void judge_softirqs(const struct judge *j)
 {
 	const struct medians off = medians_of(j, VERIFY_VETH), on = medians_of(j, j->c);
-	const double half = hypot(off.half, on.half);
+	const double half = hypot(off.half, on.half) / sqrt(j->e->of[j->instrument][j->c].load.n);
 	struct verdict *usage, *r;
 
 	if (j->e->no_softirqs[0] != '\0') {
@@ -178,13 +179,12 @@ static void judge_softirqs(const struct judge *j)
 	}
 	line_of(j, VERIFY_VETH, "softirq", "getrusage without RPS", off.ran);
 	usage = line_of(j, j->c, "softirq", "getrusage with RPS", on.ran);
-	expect(usage, EXPECT_AT_MOST, off.ran - half, 0);
+	expect(usage, EXPECT_AT_MOST, off.ran - 2 * half, 0);
 	line_of(j, VERIFY_VETH, "softirq", "load without RPS", off.load);
 	r = line_of(j, j->c, "softirq", "load with RPS", on.load);
-	expect(r, EXPECT_AT_LEAST, off.load, half);
+	expect(r, EXPECT_AT_LEAST, off.load - (off.ran - on.ran) + half, 0);
 	if (usage->kind == VERDICT_FAIL) {
-		cannot_be_run(usage,
-			      "getrusage did not fall by more than the interval of the load");
+		cannot_be_run(usage, "getrusage did not fall by twice the interval of the load");
 		cannot_be_run(r, usage->why);
 	}
 }
