@@ -239,7 +239,7 @@ fails_with()
 	exits "$want" "$@"
 	one_line err
 	not [ -s out ]
-	grep -q -e "$pattern" err
+	grep -q -e "$pattern" err || { echo "stderr does not match: $pattern"; return 1; }
 }
 
 # check_usage 'pattern' TOOL [arguments...]: the tool rejects them with exit status 2 and one line on

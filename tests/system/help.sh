@@ -28,12 +28,12 @@ it 'every option of --help has an entry in the man page, and the other way round
 		sed -n 's/^ \{2,6\}\(-.*\)/\1/p' out | sed 's/  .*//; s/=.*//; s/, /\n/g' | LC_ALL=C sort >help
 		grep '^\.It Fl' "$TOP/man/$tool.1" | sed 's/^\.It //; s/ , /\n/g' |
 		    sed 's/^Fl Fl /--/; s/^Fl /-/; s/[ =].*//' | grep -vx -e --file | LC_ALL=C sort >manual
-		diff help manual
+		diff help manual || { echo "$tool: < is in --help, > in its page"; exit 1; }
 		# The text of either may name other options, but none that does not exist.
 		grep -o -e '--[a-z][a-z-]*' out | sort -u >help
 		grep -oE "Fl (Fl |-)[a-z][a-z-]*" "$TOP/man/$tool.1" | sed "s/Fl Fl /--/; s/Fl -/--/" | grep -vx -e --file |
 		    sort -u >manual
-		diff help manual
+		diff help manual || { echo "$tool: < is in --help, > in its page"; exit 1; }
 	done
 ); ok
 it '--help has the methods that the program knows, the manual each of them, README their number'; ( begin
