@@ -159,6 +159,7 @@ COUNT = (r'trap "n=\$((n + 1)); echo got \$n." INT; trap "echo all \$n.; exit 9"
          'echo ready; while :; do sleep 0.1; done')
 pid, terminal = pty.fork()
 if pid == 0:
+    signal.signal(signal.SIGINT, signal.SIG_DFL) # a shell ignores it in what it starts by &
     os.execv(sys.argv[1], [sys.argv[1], 'sh', '-c', COUNT])
 text = b''
 def read_until(words):
