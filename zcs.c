@@ -187,7 +187,7 @@ static const struct option_row rows[] = {
 	 OPTION_PORT, AT(port), .max = 65535},
 	{"", "bind", "ADDRESS", "listen on this address (default: all addresses)", OPTION_TEXT,
 	 .at = 0, .take = take_address},
-	{"", "bind-dev", "DEVICE", "serve only what arrives by this interface", OPTION_TEXT,
+	{"", "bind-dev", "DEVICE", "serve only what arrives by this interface", OPTION_DEVICE,
 	 AT(sock.device)},
 	{"", "mptcp", NULL, "accept Multipath TCP, besides TCP", OPTION_FLAG, AT(sock.mptcp)},
 	{"4", NULL, NULL, "listen on IPv4 only (default: both)", OPTION_CONSTANT, AT(family),

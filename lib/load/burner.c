@@ -90,7 +90,7 @@ static const char *open_paths(struct path path[2], int rps_cpu)
 	for (i = 0; i < rps_cpu / 32; i++)
 		string_append(mask, sizeof(mask), ",00000000");
 	if (open_veth(&path[0], sender, 0) != 0)
-		return "no veth devices by ip(8)";
+		return "no veth devices by ip(8) and nsenter(1)";
 	is_set = file_write("/proc/sys/net/core", "rps_default_mask", mask) == 0;
 	if (open_veth(&path[1], sender, 1) != 0)
 		return "no second veth devices";

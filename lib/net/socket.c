@@ -89,10 +89,8 @@ static void set_dscp_or_die(int fd, int dscp)
 
 void sock_set_options_or_die(int fd, const struct sock_options *o)
 {
-	/* The kernel takes an empty name for none, and cuts a long one. */
-	if (o->device != NULL && (if_nametoindex(o->device) == 0 ||
-				  setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, o->device,
-					     (socklen_t)strlen(o->device)) != 0))
+	if (o->device != NULL && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, o->device,
+					    (socklen_t)strlen(o->device)) != 0)
 		die_errno("--bind-dev '%s'", printable(o->device));
 	if (o->dscp > 0)
 		set_dscp_or_die(fd, o->dscp);

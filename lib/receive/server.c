@@ -75,7 +75,9 @@ void privileges_drop_or_die(const char *user)
 	if (pw == NULL && id < UINT32_MAX) /* 2^32 - 1 and more are no user's */
 		pw = getpwuid((uid_t)id);
 	if (pw == NULL)
-		die("--user '%s': %s", user, errno != 0 ? strerror(errno) : "no such user");
+		die("--user '%s': %s%s", user, errno != 0 ? strerror(errno) : "no such user",
+		    strchr(user, ':') != NULL ? ": give the user alone, zcs takes the user's groups"
+					      : "");
 	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
 	if ((initgroups(pw->pw_name, pw->pw_gid) != 0 &&
 	     (errno != EPERM || geteuid() != pw->pw_uid)) ||

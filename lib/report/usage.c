@@ -1,6 +1,7 @@
 #include "lib/report/usage.h"
 
 #include <getopt.h>
+#include <net/if.h>
 #include <stdarg.h>
 
 #include "lib/load/cpus.h"
@@ -291,6 +292,12 @@ static void take_option(const struct usage *u, const struct option_row *o, char 
 	case OPTION_FILE:
 		if (strcmp(text, "-") == 0)
 			option_error(o, "'-' is not standard output: a file of this name is './-'");
+		*(const char **)to = text;
+		break;
+	case OPTION_DEVICE: /* the kernel takes an empty name for none, and cuts a long one */
+		if (text[0] == '\0' || strlen(text) >= IF_NAMESIZE)
+			option_error(o, "'%s' does not have 1 to %d characters", text,
+				     IF_NAMESIZE - 1);
 		*(const char **)to = text;
 		break;
 	case OPTION_CPUS:

@@ -153,7 +153,7 @@ static const struct option_row rows[] = {
 	{"6", NULL, NULL, "use IPv6 only", OPTION_CONSTANT, AT(family), .min = AF_INET6},
 	{"", "bind", "ADDRESS", "connect from this address of the host", OPTION_TEXT,
 	 .take = take_host},
-	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)", OPTION_TEXT,
+	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)", OPTION_DEVICE,
 	 AT(sock.device)},
 	{"", "mptcp", NULL, "use Multipath TCP, which zcs --mptcp accepts", OPTION_FLAG,
 	 AT(sock.mptcp)},
@@ -305,6 +305,10 @@ static void settle(struct send_options *opt, bool has_files)
 	for (i = 0; opt->keep && i < opt->requests.n; i++)
 		if (opt->requests.size[i] == 0)
 			usage_error("--keep: a request of 0 bytes has no reply");
+	if (requests && strcmp(opt->port, WIRE_PORT) == 0)
+		warnx("--request: a zcs at port " WIRE_PORT
+		      " answers only if it has --reply, which listens at port " REQUEST_PORT
+		      " by default");
 }
 
 int options_parse(struct send_options *opt, int argc, char **argv)

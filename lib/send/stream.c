@@ -407,12 +407,12 @@ ssize_t stream_discard(const struct stream *st)
 	return n;
 }
 
-/* Waits for what a raw server sends, for RAW_MS, and discards it. */
-static void discard_next(struct stream *st, struct pollfd *p)
+/* Waits for what a raw server sends, for `ms`, and discards it. */
+static void discard_next(struct stream *st, struct pollfd *p, int ms)
 {
 	ssize_t n;
 
-	poll(p, 1, RAW_MS);
+	poll(p, 1, ms);
 	n = stream_discard(st);
 	if (n < 0)
 		sender_reap(&st->sender); /* a completion may have woken it */
@@ -430,11 +430,11 @@ static void finish_raw(struct stream *st)
 	uint64_t until;
 
 	while (unacknowledged(st) > 0 && !is_abandoned(st))
-		discard_next(st, &p);
+		discard_next(st, &p, RAW_MS);
 	end_measuring(st);
 	until = now_ns() + RAW_CLOSE_NS;
 	while (p.fd >= 0 && !is_abandoned(st) && now_ns() < until)
-		discard_next(st, &p);
+		discard_next(st, &p, (int)(TICK_NS / 1000000));
 }
 
 void stream_work(void *stream)

@@ -38,6 +38,7 @@ done <<END
 --bind-dev.'noether':: zcs -p 0 --bind-dev noether
 END
 stop_zcs
+check_usage "--bind-dev: '' does not have 1 to 15" zcc --bind-dev ''
 it '--bind-dev lo: the server listens there, and zcc names it'; ( begin; need ss
 	start_zcs --bind-dev lo
 	ss -Htln "sport = :$PORT" | grep -q "%lo:$PORT"

@@ -33,6 +33,8 @@ it 'nothing but run_rr needs root: each end as an ordinary user, who may name hi
 ); ok
 it '--user: an unknown user, another user than oneself: one line that has what to do, exit 1'; ( begin
 	fails "^zcs: --user 'no-such-user': no such user$" timeout 20 "$zcs" -p 0 --user no-such-user
+	fails "^zcs: --user 'nobody:nogroup': no such user: give the user alone, zcs takes the user's groups$" \
+	    timeout 20 "$zcs" -p 0 --user nobody:nogroup
 	is_user
 	fails "^zcs: --user 'root': $only_root$" as_user timeout 20 "$zcs" -p 0 --user root
 	is_root
