@@ -98,7 +98,7 @@ measures()
 	want=$1
 	shift
 	exits "$want" "$python" "$zc_hosts" "$@" file
-	nothing_runs
+	wait_until nothing_runs
 }
 nothing_runs() { [ -z "$(for i in 1 2 3 4; do ip netns pids "$NET-$i"; done; ls tmp)" ]; }
 # row HOST ROLE: its line of the table
