@@ -97,7 +97,7 @@ cg=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/self/mounts | 
 it 'a CPU quota on the control group is reported'; ( begin
 	[ -n "$cg" ] && mkdir "$cg/zc-test-$$" || skip_check 'no control group of version 1 can be made here'
 	echo 150000 >"$cg/zc-test-$$/cpu.cfs_quota_us"
-	exits 0 sh -c "echo \$\$ >\"$cg/zc-test-$$/cgroup.procs\"; exec \"$cyclesoak\" -1 -p 0.1"
+	soaking sh -c "echo \$\$ >\"$cg/zc-test-$$/cgroup.procs\"; exec \"$cyclesoak\" -1 -p 0.1"
 	grep -q "CPU quota.*(150000)" err
 	wait_until rmdir "$cg/zc-test-$$"
 ); ok
