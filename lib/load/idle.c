@@ -97,7 +97,7 @@ static struct load_sample *alloc_readings(int n, int readings)
 #define TRY_PERIOD  4000000u   /* ns: near the tick of most kernels, where sampling is most wrong */
 #define TRY_MOST    4          /* trials: other programs may disturb one */
 #define TRY_DOUBT   0.1        /* by how much the two shares may differ: two ticks in a trial */
-#define TRY_ASLEEP  0.05 /* share of the time: a CPU that slept for less is said never to sleep */
+#define TRY_ASLEEP  0.05 /* share of the time: a CPU that sleeps less counts as never asleep */
 
 /*
  * The share of a fifth of a second in which the i-th CPU was awake by the kernel's columns, while this

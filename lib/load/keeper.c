@@ -122,8 +122,7 @@ void idle_group_remove(const struct cpu_cgroup *g, int tries)
 /* One CPU's thread. */
 struct yielder {
 	int cpu;
-	struct yielder
-		*next; /* the thread that it wakes: on another CPU, or itself if there is none */
+	struct yielder *next; /* whom it wakes: one on another CPU, if there is one, else itself */
 	uint64_t end_ns;
 	int event;                /* eventfd(2), on which it sleeps */
 	_Atomic uint64_t woke_ns; /* when it was woken */

@@ -8,6 +8,7 @@
 #include "lib/send/transfer.h"
 
 #define WARMUP_LOOPS (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
+#define TICK_MS      ((int)(TICK_NS / 1000000))
 #define DISCARD_MAX  (1 << 20)   /* bytes of a raw server's answer that one call discards */
 #define RAW_MS       1           /* how often a raw stream looks whether all is acknowledged */
 #define RAW_CLOSE_NS 1000000000u /* in which a raw server may close the connection after that */
@@ -378,7 +379,7 @@ static void finish_receipt(struct stream *st)
 	ssize_t n = -1;
 
 	while (n != 0 && len < sizeof(buf) && !is_abandoned(st)) {
-		if (poll(&p, 1, TICK_NS / 1000000) <= 0)
+		if (poll(&p, 1, TICK_MS) <= 0)
 			continue;
 		n = recv(st->sender.sock, buf + len, sizeof(buf) - len, MSG_DONTWAIT);
 		if (n > 0)
@@ -434,7 +435,7 @@ static void finish_raw(struct stream *st)
 	end_measuring(st);
 	until = now_ns() + RAW_CLOSE_NS;
 	while (p.fd >= 0 && !is_abandoned(st) && now_ns() < until)
-		discard_next(st, &p, (int)(TICK_NS / 1000000));
+		discard_next(st, &p, TICK_MS);
 }
 
 void stream_work(void *stream)

@@ -118,7 +118,7 @@ beside 'zcc --request --json: a pause of zcc itself is counted; zcs --reply --js
 	wait_until counts -gt $((used + 20000000)) cpu_ns $held
 	zcc_ends held 143 TERM
 	stop_zcs
-	grep -Eq '"pauses":\{"count":[1-9][0-9]*,"max":[0-9.]+\}' held.out
+	grep -Eq '"pauses":\{"count":[1-9][0-9]*,"max":[0-9]+\.[0-9]+\}' held.out
 	grep -Eq '"bytes":[0-9]*0,.*"replies":[1-9][0-9]*,.*"silent":0' zcs.out
 ) & later
 beside 'zcc --request: an error has the % of an address with a zone'; ( begin
