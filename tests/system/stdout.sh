@@ -64,8 +64,11 @@ beside 'a full disk and -1, or stdout that fails with EPIPE: exit 1, and one lin
 ) & later
 beside 'stdout fails within an object of --json: another is begun, which is whole'; ( begin; need strace jq
 	serve_failing ENOSPC 2 --json -I 0.05
-	lasting 0.3
-	wait_until grep -q '"end":' zcs.part
+	start_zcc first -q -t 60 --pace 20m
+	met() { tail -n +2 zcs.part | grep -q intervals; }
+	wait_until met
+	kill -INT $first
+	wait_until grep -q '"end":{' zcs.part
 	lasting 0.3
 	ends_traced
 	grep -q "^zcs: stdout: " zcs.err

@@ -83,7 +83,7 @@ else
 	skip 'another clock source or scheduler, steal' 'no privilege for namespaces'
 fi
 # One cyclesoak for all that changes while it runs
-launch soak.out '^{' ${mounts:+unshare -m} sh -c "$mounts exec $cyclesoak -p 0.11 --json"
+launch soak.out '^{' ${mounts:+unshare -m} sh -c "$mounts exec $cyclesoak -p 0.25 --json"
 SOAK=$launched
 soaker=$(soaker_of "$SOAK")
 thread=$(tasks_of "$soaker" | sed -n 2p) # not that of the process
