@@ -108,10 +108,13 @@ all() { grep '^{' out | jq -es "length == $1 and all($2)"; }
 
 made_up_calibration >counts_per_sec
 it 'incast: the receiver has a load, and the senders the reason why they have none'; ( begin; need jq
-	hosts 4 'pattern incast' "$by_pdsh" 'zcc -t 0.5 --pace 5m' "load $NET-1"
 	exec 9<"$SOAK_LOCK"
 	flock -w 60 9 || skip_check 'other tests soaked the CPUs for a minute'
-	measures 0 9<&-
+	for t in 0.5 5; do # beside busy programs some start late
+		hosts 4 'pattern incast' "$by_pdsh" "zcc -t $t --pace 5m" "load $NET-1"
+		measures 0 9<&-
+		grep 'unsafe: .*clients_not_together' out || break
+	done
 	not [ -s err ]
 	not grep 'no load is measured while .* soaks the CPUs' out || skip_check 'another program soaks'
 	row "$NET-1" receives | grep -Eq '[0-9]%\??  *\+?-?[0-9.]+%  *[0-9]+  *[-0-9.]+'
@@ -131,7 +134,7 @@ it 'instrument idle: the load, or the lack of one, is that of zcs --idle'; ( beg
 	not [ -s err ]
 	grep -q '^host .* unsoaked load ' out
 	all 1 '.receiver_host | (.instrument == "idle" and .load_percent != null) or
-	    (.no_load_text | test("^zcs: no load is measured: --idle: "))'
+	    (.no_load_text | test("^zcs: (no load is measured: --idle|the baseline was measured on a busy machine): "))'
 	all 1 '.sender_host | has("instrument") | not'
 ); ok
 

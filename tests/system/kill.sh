@@ -62,7 +62,6 @@ END
 while IFS=';' read -r server options after; do
 	it "zcc $options, killed $rounds times: nothing is left, and its server keeps no descriptor"; ( begin
 		start_zcs $server
-		exits 0 "$BIN/zcc" -s 0 -p "$PORT" $after
 		fds=$(entries_in "/proc/$ZCS/fd")
 		for round in $(seq "$rounds"); do
 			marked "$BIN/zcc" -s 0 -p "$PORT" $options >kill.out 2>&1 &
