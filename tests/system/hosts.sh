@@ -3,6 +3,7 @@
 # tests/unit/hosts.py has what FILE may say, what is believed of a host, and the table.
 #
 # seconds: 16
+# limit: 400
 . "$TOP/tests/lib.sh"
 
 zc_hosts=$TOP/lib/hosts/zc-hosts

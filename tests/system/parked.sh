@@ -26,8 +26,8 @@ asleep()
 start_parked()
 {
 	start_zcs -c "$@"
+	wait_until not prints_nothing soaker_of "$ZCS" # it has its name late on a busy machine
 	SOAKER=$(soaker_of "$ZCS")
-	[ -n "$SOAKER" ]
 }
 # wait_asleep: up to 40 seconds
 wait_asleep() { wait_until asleep >/dev/null || wait_until asleep; }

@@ -132,14 +132,18 @@ kinds_of()
 		s@^ +$row  warm-up\$@warm@; s@^ +$row\$@line@; s@^$rate\$@report@; s@^127.*@summary@" "$1" | uniq
 }
 beside '-I: both ends print a row for each interval before the report, those of the warm-up marked, one as long as it, too'; ( begin
-	start_zcs -I 0.05
-	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.05 --warmup 0.4 -t 0.4 $paced
+	for t in 0.4 4; do # on a busy machine there may be no interval between the warm-up and the end of 0.4 s
+		start_zcs -I 0.05
+		exits 0 "$zcc" -s 0 -p "$PORT" -I 0.05 --warmup 0.4 -t $t $paced
+		wait_until grep -q ^127 zcs.out
+		cat zcs.out
+		kinds_of out >kinds
+		kinds_of zcs.out >kinds.zcs
+		[ "$(cat kinds kinds.zcs | grep -c line)" -lt 2 ] || break
+	done
 	no_warning err
-	kinds_of out >kinds
 	printf 'warm\nline\nreport\n' | diff - kinds
-	wait_until grep -q ^127 zcs.out
-	cat zcs.out
-	kinds_of zcs.out >kinds
+	mv kinds.zcs kinds
 	# An interval that ends with the last client may have its line behind it.
 	[ "$(tail -n 1 kinds)" != line ] || sed -i '$d' kinds
 	printf 'warm\nline\nsummary\n' | diff - kinds

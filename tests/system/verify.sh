@@ -13,13 +13,16 @@ it '--verify takes no command'; ( begin
 ); ok
 for signal in INT KILL; do
 	it "--verify: no process is left after SIG$signal"; ( begin
-		env --default-signal=INT "$cyclesoak" --verify=quick >out 2>err &
-		SOAK=$!
-		remember $SOAK
-		wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
-		all="$(keeper_of $SOAK) $(soaker_of $SOAK) $(cat /proc/$SOAK/task/*/children)"
-		echo "processes: $all"
-		kill -$signal $SOAK
+		for turn in 1 2 3 4 5; do # on a busy machine nothing can be run, and it ends by itself
+			env --default-signal=INT "$cyclesoak" --verify=quick >out 2>err &
+			SOAK=$!
+			remember $SOAK
+			wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
+			all="$(keeper_of $SOAK) $(soaker_of $SOAK) $(cat /proc/$SOAK/task/*/children 2>/dev/null || :)"
+			echo "processes: $all"
+			gone $SOAK || { kill -$signal $SOAK; break; }
+		done
+		! grep '^result:' out || skip_check 'the machine is busy'
 		for process in $all; do
 			wait_until gone "$process"
 		done
