@@ -14,7 +14,7 @@ row='[0-9.]+-[0-9.]+ +[0-9,]+ +[0-9.]+ [MG]bit/s( +[0-9,.-]+)*'
 # summaries_of FILE: the bytes of each client
 summaries_of() { sed -n 's/^127.0.0.1:.*[,:] \([0-9]*\) bytes in .*/\1/p' "$1"; }
 # warmup_of FILE: the bytes of the warm-up that a report or summaries leave out
-warmup_of() { plain "$1" | sed -n 's/.*warm-up, \([0-9]*\) bytes$/\1/p; s/.*[,:] after \([0-9]*\) bytes of warm-up$/\1/p' | sum; }
+warmup_of() { plain "$1" | sed -n 's/.*warm-up, \([0-9]*\) bytes$/\1/p; s/.*[,:] after \([0-9]*\) bytes of warm-up,*$/\1/p' | sum; }
 sum() { awk '{ n += $1 } END { printf "%.0f\n", n }'; }
 
 beside '-P 5: five connections, each with the file set, a row for each, a total; one stream has no row'; ( begin
@@ -98,7 +98,7 @@ for how in '-t 0.3 -P 1' '-t 0.3 -P 3' '-n 20 -P 1'; do
 		grep -q '^  after 0\.3 s of warm-up, ' out # the wire has tenths of a second
 		grep -q 'all bytes sent were received' out
 		streams=${how##* }
-		wait_until counts -eq "$streams" grep -c ' bytes of warm-up$' zcs.out
+		wait_until counts -eq "$streams" grep -c ' bytes of warm-up,*$' zcs.out
 		[ "$streams" -eq 1 ] || wait_until grep -q "^total of $streams clients: " zcs.out
 		cat zcs.out
 		warm=$(warmup_of out) warm_zcs=$(grep -v ^total zcs.out >each; warmup_of each)
@@ -116,7 +116,7 @@ beside '--warmup: if all is sent, or zcc interrupted, before it ends, nothing wa
 	fails 'everything was sent before the warm-up ended' "$zcc" -s 0 -p "$PORT" --warmup 60 -n 2 ../file
 	wait_until grep -q '127.0.0.1:[0-9]*: closed in its warm-up, after 600000 bytes' zcs.err
 	[ "$(wc -l <zcs.err)" -eq 2 ]
-	wait_until grep -q '^127.*: 0 bytes in .* after 600000 bytes of warm-up$' zcs.out
+	wait_until grep -q '^127.*: 0 bytes in .* after 600000 bytes of warm-up,*$' zcs.out
 	start_zcs
 	start_zcc held --warmup 60 -t 60 --pace 20m
 	wait_until counts -eq 2 threads_of $ZCS
