@@ -3,10 +3,13 @@
 #include "lib/net/wire.h"
 #include "lib/send/sender.h"
 
+#include <poll.h>
+
 #define BACKOFF_NS   10000000u /* the pause after a failure that passes, as a lack of ports does */
 #define PAUSE_NS     20000000u /* a main thread that is late by this or more has paused */
 #define REQUEST_SIZE (64 * 1024) /* bytes of each read */
 #define HOPELESS     3           /* failures in a row, before any success, that end the requests */
+#define CLOSE_MS     3000 /* how long the end of the first connection may take after its reply */
 
 /*
  * One connection.
@@ -21,6 +24,7 @@ struct request_run {
 	_Atomic uint64_t begun;      /* connections of this size */
 	_Atomic bool succeeded;      /* a connection has, of whatever size */
 	bool closes;                 /* the server does not keep connections */
+	_Atomic bool keeps;          /* it does, and is not asked to */
 	_Atomic int failures, error; /* failures before any success, and the last of their errors */
 	uint64_t last_ns;            /* when the interval under way began */
 };
@@ -74,6 +78,15 @@ static int send_request(const struct requester *q, int fd)
 	return 0;
 }
 
+/* Whether the server keeps the first connection, whose reply is whole: its end would never come. */
+static bool is_left_open(struct requester *q, int fd, uint64_t got)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return got == q->counts.size && !q->counts.kept && !q->rr->succeeded &&
+	       poll(&p, 1, CLOSE_MS) == 0;
+}
+
 /*
  * Reads to the end of the stream, or of the reply if the connection is kept, or until more bytes came than were
  * asked for.  Returns 0 or the error.
@@ -84,6 +97,10 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 	ssize_t n;
 
 	do {
+		if (is_left_open(q, fd, r->got)) {
+			q->rr->keeps = true;
+			return ETIMEDOUT;
+		}
 		n = TEMP_FAILURE_RETRY(recv(fd, q->buf, REQUEST_SIZE, 0));
 		if (n < 0)
 			return errno;
@@ -300,6 +317,11 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 	/* A connection under way at the end may have succeeded, but the rest were not made. */
 	if (rr->succeeded && rr->failures < HOPELESS && !rr->closes)
 		return NULL;
+	if (rr->keeps) {
+		snprintf(why, DIE_MAX, "%s port %s: it keeps its connections open: use --keep",
+			 opt->server, opt->port);
+		return why;
+	}
 	snprintf(why, DIE_MAX, "%s port %s: %s%s: is there a zcs --reply%s?", opt->server,
 		 opt->port, what,
 		 rr->error != 0 && !rr->closes ? failure_text(rr->error, text) : "",

@@ -181,13 +181,17 @@ beside 'zcs --reply --idle-timeout and --max-reply: who is silent or asks for mo
 	refused=$(sed -n 's/^total: .*; \([0-9]*\) refused, 2 silent, \([0-9]*\) too large, .*/\1 + \2/p' zcs.out)
 	[ $(($refused)) -ge 50 ]
 ) & later
-beside '--request --keep: requests of a thread share a connection; a server that closes it after each is named'; ( begin; need jq strace
+beside '--request --keep: requests of a thread share a connection; a server that closes it after each is named, and one that does not'; ( begin; need jq strace
 	start_zcs --reply --keep
 	exits 0 strace -f -e trace=connect -o trace "$BIN/zcc" -s 0 -p "$PORT" --request 1,100k --keep -n 50 -P 2 --json
 	jq -e '.requests | length == 2 and all(.[]; .connections == 50 and .latency_seconds.connect == {} and .latency_seconds.total.max > 0)' out
 	[ "$(grep -c 'connect(.*AF_INET' trace)" -le 5 ]
 	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --request 1 --keep -t 0.3 -I 0.1
 	grep -Eq '^ +[0-9.]+-[0-9.]+ .* [0-9,]+  longest [0-9.]+ ms$' out
+	for size in 0 10; do
+		exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request $size -n 20
+		grep -q 'keeps its connections open: use --keep' err
+	done
 	stop_zcs
 	start_zcs --reply
 	exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request 1 --keep -n 20
