@@ -115,8 +115,9 @@ beside 'the TCP figures and --pace are those of ss(8), and the times in which so
 	start_peer -a -s
 	start_zcc --json -o 5k --pace 1000000
 	last=
-	for equal in 1 2 3 4; do
+	for equal in 1 2 3 4; do # the server's window is probed more and more seldom
 		wait_until is_still
+		sleep 0.1
 	done
 	read_ns=$(date +%s%N)
 	read_socket
