@@ -10,6 +10,7 @@
 zcc=$BIN/zcc
 loops=100000 files=70000 edge=4294967297 requests=20000 run_seconds=30
 # zcc opens all files, with at most half of the descriptors
+# shellcheck disable=SC3045 # dash, bash and busybox have these
 ulimit -n 200000 2>/dev/null || files=$(($(ulimit -Hn) / 2 - 20))
 flat_kib=256 # by which a process may grow
 printf '0123456789' >ten

@@ -87,7 +87,8 @@ launch soak.out '^{' ${mounts:+unshare -m} sh -c "$mounts exec $cyclesoak -p 0.2
 SOAK=$launched
 soaker=$(soaker_of "$SOAK")
 thread=$(tasks_of "$soaker" | sed -n 2p) # not that of the process
-own=$(cpus_of "$soaker" | sed -n 2p)
+bound() { own=$(cpus_of "$soaker" | sed -n '2{/^[0-9]*$/p;}'); [ -n "$own" ]; }
+wait_until bound >&2 # late on a busy machine
 other=${all##*[,-]}
 [ "$own" != "$other" ] || other=${all%%[,-]*}
 it 'soakers are stopped, the clock source changes, a scheduler starts: each period is unsafe, with a line each, until they are back'
