@@ -75,8 +75,7 @@ void evidence_add(struct evidence *e, int instrument, enum verify_load c, const 
 
 enum verdict_kind { VERDICT_FIGURE, VERDICT_PASS, VERDICT_FAIL, VERDICT_NOT_RUN };
 
-/* What a step expects. */
-/* A limit is extended by the tolerance in the direction of its sign. */
+/* What a step expects.  A limit is extended by the tolerance in the direction of its sign. */
 enum verdict_relation { EXPECT_AT_LEAST = -1, EXPECT_NOTHING, EXPECT_AT_MOST, EXPECT_EQUAL };
 
 /* One line. */

@@ -24,7 +24,7 @@ struct request_run {
 	_Atomic uint64_t begun;      /* connections of this size */
 	_Atomic bool succeeded;      /* a connection has, of whatever size */
 	bool closes;                 /* the server does not keep connections */
-	_Atomic bool keeps;          /* it does, and is not asked to */
+	_Atomic bool keeps;          /* it does, so that their end never comes */
 	_Atomic int failures, error; /* failures before any success, and the last of their errors */
 	uint64_t last_ns;            /* when the interval under way began */
 };
@@ -308,6 +308,7 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 {
 	const struct send_options *opt = rr->run->opt;
 	const char *what = rr->closes       ? "it closes each connection after its reply"
+			   : rr->keeps      ? "it keeps its connections open"
 			   : rr->error != 0 ? "the first connections failed, "
 					    : "none of the connections succeeded";
 	char text[128] = "";
@@ -317,15 +318,12 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 	/* A connection under way at the end may have succeeded, but the rest were not made. */
 	if (rr->succeeded && rr->failures < HOPELESS && !rr->closes)
 		return NULL;
-	if (rr->keeps) {
-		snprintf(why, DIE_MAX, "%s port %s: it keeps its connections open: use --keep",
-			 opt->server, opt->port);
-		return why;
-	}
 	snprintf(why, DIE_MAX, "%s port %s: %s%s: is there a zcs --reply%s?", opt->server,
 		 opt->port, what,
-		 rr->error != 0 && !rr->closes ? failure_text(rr->error, text) : "",
-		 opt->keep ? " --keep" : "");
+		 rr->error != 0 && !rr->closes && !rr->keeps ? failure_text(rr->error, text) : "",
+		 opt->keep   ? " --keep"
+		 : rr->keeps ? " without --keep"
+			     : "");
 	return why;
 }
 

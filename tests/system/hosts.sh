@@ -135,7 +135,8 @@ it 'instrument idle: the load, or the lack of one, is that of zcs --idle'; ( beg
 	not [ -s err ]
 	grep -q '^host .* unsoaked load ' out
 	all 1 '.receiver_host | (.instrument == "idle" and .load_percent != null) or
-	    (.no_load_text | test("^zcs: (no load is measured: --idle|the baseline was measured on a busy machine): "))'
+	    (.no_load_text | test("^zcs: no load is measured: --idle: "))' ||
+	    { grep -q 'the baseline was measured on a busy machine' out; skip_check 'the machine is busy'; }
 	all 1 '.sender_host | has("instrument") | not'
 ); ok
 

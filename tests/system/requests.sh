@@ -190,7 +190,7 @@ beside '--request --keep: requests of a thread share a connection; a server that
 	grep -Eq '^ +[0-9.]+-[0-9.]+ .* [0-9,]+  longest [0-9.]+ ms$' out
 	for size in 0 10; do
 		exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request $size -n 20
-		grep -q 'keeps its connections open: use --keep' err
+		grep -q 'keeps its connections open: is there a zcs --reply without --keep?' err
 	done
 	stop_zcs
 	start_zcs --reply
