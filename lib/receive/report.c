@@ -49,7 +49,7 @@ static void print_summary(struct report *r, const char *name, const struct figur
 		wrap_add(&w, ", ", "%ju file%s, %ju read%s%s%s", (uintmax_t)f->files,
 			 plural(f->files), (uintmax_t)f->calls, plural(f->calls),
 			 is_default ? "" : " by ", is_default ? "" : f->method);
-	if (is_client && !isnan(f->mapped))
+	if (is_client && !isnan(figures_mapped(f)))
 		wrap_add(&w, ", ", "%.1f%% mapped", 100 * figures_mapped(f));
 	if (is_client && f->warmup > 0)
 		wrap_add(&w, ", ", "after %ju byte%s of warm-up", (uintmax_t)f->warmup,
