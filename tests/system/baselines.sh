@@ -4,7 +4,7 @@
 # files that are refused.  The windows are short, except with LONG.
 #
 # group: quiet
-# seconds: 5
+# seconds: 6
 . "$TOP/tests/lib.sh"
 
 command -v jq >/dev/null 2>&1 || { skip 'baselines' 'no jq'; finish; }

@@ -2,7 +2,7 @@
 # Comparisons: lists of methods, sizes and streams, rounds, and plans that were saved.
 # tests/unit/{plan,comparison,saved}.c have the figures, the words and the files.
 #
-# seconds: 4
+# seconds: 8
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc

@@ -3,7 +3,7 @@
 # planted.sh has the calibrations that are refused, loads.sh loads of known size, soaker.sh what is left of soakers.
 #
 # group: soaks
-# seconds: 8
+# seconds: 25
 # limit: 500
 . "$TOP/tests/lib.sh"
 

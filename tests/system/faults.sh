@@ -2,7 +2,7 @@
 # Each system call fails once, or moves less than it was asked to: what zcc and zcs make of it.  The soakers
 # are soakfaults.sh's.
 #
-# seconds: 8
+# seconds: 23
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
 

@@ -2,7 +2,7 @@
 # The readers of what others wrote under damaged input: tests/fuzz by its random driver, with sanitizers in
 # the readers where the compiler has them.
 #
-# seconds: 3
+# seconds: 4
 . "$TOP/tests/lib.sh"
 
 fuzz=$HELPERS/fuzz/fuzz # which has the suite's own sanitizers, if there are some

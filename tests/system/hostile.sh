@@ -2,7 +2,7 @@
 # Abusive clients against zcs in every mode: it serves others meanwhile, and its descriptors
 # and memory return to where they started.  servers.sh has the abusive servers.
 #
-# seconds: 12
+# seconds: 11
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc net=$HELPERS/net

@@ -2,7 +2,7 @@
 # The JSON reports of both ends: one line that parses, and whose figures agree.  tests/run validates all that the
 # tests print; soaker.sh has the reports of a soaker that was killed, cyclesoak.sh and values.sh those of loads.
 #
-# seconds: 3
+# seconds: 4
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc

@@ -2,7 +2,7 @@
 # Which clients zcs accepts, how many, for how long, and how many lines it prints about them.
 # tests/unit/guard.c has the lists of --allow and the places; user.sh tests the privileges of zcs itself.
 #
-# seconds: 4
+# seconds: 6
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc net=$HELPERS/net

@@ -4,7 +4,7 @@
 # may be 3 points, and 5 in `make check`, where the windows of a baseline are short.
 #
 # group: quiet
-# seconds: 4
+# seconds: 7
 . "$TOP/tests/lib.sh"
 
 command -v jq >/dev/null 2>&1 || { skip 'loads of known size' 'no jq'; finish; }

@@ -2,7 +2,7 @@
 # Each method of zcc and of zcs by each behaviour: what arrives, in pieces, corked, raw; files that shrink, peers that
 # take or send nothing, signals; by which calls; and what is printed where io_uring(7) may not be used.
 #
-# seconds: 14
+# seconds: 15
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs ring=$BIN/ring

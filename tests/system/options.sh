@@ -3,7 +3,7 @@
 # OPTIONS_SEED, OPTIONS_CASES and OPTIONS_CASE choose another walk, its length, or one of its cases.
 #
 # group: soaks
-# seconds: 4
+# seconds: 5
 # limit: 5400
 . "$TOP/tests/lib.sh"
 

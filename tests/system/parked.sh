@@ -3,7 +3,7 @@
 # they have settled.  baselines.sh has zcs -c without a calibration.
 #
 # group: soaks
-# seconds: 6
+# seconds: 13
 . "$TOP/tests/lib.sh"
 
 tcp='--congestion reno'

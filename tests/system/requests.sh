@@ -1,7 +1,7 @@
 #!/bin/sh
 # Requests: zcc --request and zcs --reply, each against the other and against the protocol of 1999.
 #
-# seconds: 5
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc

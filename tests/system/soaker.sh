@@ -3,7 +3,7 @@
 # cyclesoak.sh has what the soakers are to the kernel.
 #
 # group: soaks
-# seconds: 4
+# seconds: 20
 . "$TOP/tests/lib.sh"
 
 hasten_tools

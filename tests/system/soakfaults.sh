@@ -3,7 +3,7 @@
 # nor its group.  baselines.sh kills one that calibrates.
 #
 # group: quiet
-# seconds: 4
+# seconds: 3
 # limit: 500
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Several connections at a time, the warm-up, lines while it runs, and how it ends.
 #
-# seconds: 4
+# seconds: 3
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc

@@ -3,7 +3,7 @@
 # lasts; the next period is safe again.  hotplug.sh has real CPUs that come and go.
 #
 # group: soaks
-# seconds: 8
+# seconds: 19
 . "$TOP/tests/lib.sh"
 
 command -v jq >/dev/null 2>&1 || { skip 'what makes a load unsafe' 'no jq'; finish; }

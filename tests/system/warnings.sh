@@ -4,7 +4,7 @@
 #
 # group: soaks
 # network: host
-# seconds: 3
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 limited=$BIN/zcs run_rr=$BIN/run_rr

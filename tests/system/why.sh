@@ -2,7 +2,7 @@
 # What zcc and zcs say of stalls and of what TCP waited for, across a path whose delays, losses and freezes are known
 # (net relay).
 #
-# seconds: 7
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 if [ -z "$IN_LAB" ]; then

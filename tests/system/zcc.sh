@@ -1,7 +1,7 @@
 #!/bin/sh
 # zcc's options, seen from outside, and its errors.
 #
-# seconds: 4
+# seconds: 8
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc

@@ -1,7 +1,7 @@
 #!/bin/sh
 # zcs: many clients, bad clients, its options seen from outside, its errors.
 #
-# seconds: 6
+# seconds: 7
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc
