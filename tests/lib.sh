@@ -272,10 +272,6 @@ no_warning()
 	not grep -v -e 'the transfer took less than half a second' -e 'paces the sender, over loopback' "$1"
 }
 
-# valid_json FILE: each of its lines is a JSON value.  $no_json is why that cannot be told here.
-no_json=
-command -v jq >/dev/null 2>&1 || no_json='no jq'
-valid_json() { jq . <"$1" >/dev/null; }
 # plain FILE...: without the commas between the thousands of numbers
 plain() { sed -E ':a; s/([0-9]),([0-9]{3})/\1\2/; ta' "$@"; }
 # figures_of ROW FILE: of a report of zcc: those of sender and receiver, or of the one column there is
@@ -403,10 +399,11 @@ stop_zcs()
 	kill -TERM "$ZCS"
 	wait "$ZCS"
 }
-# start_peer options: the tests' own receiver; sets PEER and PORT; its output is in peer.out.
+# start_peer [answer | reply] options: the tests' own receiver, or one of these; sets PEER and PORT; its output is in peer.out
 start_peer()
 {
-	launch peer.out ^port ${ON-} "$HELPERS/net" serve "$@"
+	case $1 in answer | reply) ;; *) set -- serve "$@" ;; esac
+	launch peer.out ^port ${ON-} "$HELPERS/net" "$@"
 	PEER=$launched
 	read_port peer.out
 }

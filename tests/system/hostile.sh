@@ -140,7 +140,7 @@ siege()
 	stop_zcs
 	only_expected
 	is_text zcs.out
-	[ "$mode" != json ] || valid_json zcs.out
+	[ "$mode" != json ] || ! command -v jq || jq . <zcs.out >/dev/null
 }
 # Hundreds that say nothing: beyond --max-clients, and gone by --idle-timeout
 silent()

@@ -80,21 +80,6 @@ least_turns=3; while again; do ( begin
 	not is_unsafe_for baseline_old
 	wait_until grep -Eq '^total of 2 clients: .* load -?[0-9.]+%\?? \+-[0-9.]+%, cost ' zcs.out
 ); done
-long 'zcs -c names each program that soaks once; when it ends, the rest of a transfer is measured' && ( begin
-	wait_asleep
-	until_free
-	until_holding -p 0.2
-	exits 0 "$zcc" -s 0 -p "$PORT" $tcp -t 0.3 --json
-	not has_load
-	"$zcc" -s 0 -p "$PORT" $tcp -t 6 --json >out 2>err &
-	client=$!
-	remember $client
-	wait_until counts -gt 1 threads_of "$ZCS"
-	kill -TERM "$SOAK"
-	wait $client
-	[ "$(grep -c "while cyclesoak (pid $SOAK)" zcs.err)" -eq 1 ]
-	has_load || has_lock "$ZCS" || skip_check 'another program soaks'
-); ok
 stop_zcs
 it "the keeper of zcs -c is killed while the soakers sleep: it is noticed at the next client"; ( begin
 	start_parked

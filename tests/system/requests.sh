@@ -6,13 +6,6 @@
 
 zcc=$BIN/zcc
 
-# start_server [-2 | -f | -h | -R | -q]: the tests' own; sets SERVER and PORT
-start_server()
-{
-	launch server.out ^port "$HELPERS/net" reply "$@"
-	SERVER=$launched
-	read_port server.out
-}
 # asks STATUS options...: zcc, of $PORT
 asks()
 {
@@ -55,7 +48,7 @@ beside 'zcc --request: a line for each size as in 1999, the latencies, the title
 	grep -v "^  STALLED: \|^  open at the end, " out >lines
 	one_line lines
 	stop_zcs
-	start_server # of 1999
+	start_peer reply # of 1999
 	asks 0 --request 10,723,724,1024 -n 100
 	[ "$(grep -Ec "$line" out)" -eq 4 ]
 	grep -Eq "^1024 bytes .* 100\.00KiB " out
@@ -64,7 +57,7 @@ beside 'zcc --request: a line for each size as in 1999, the latencies, the title
 # The greeting has to come before the request goes out: then the client delays acknowledgements.  A server that has the
 # CPU too late greets after it: then again.
 beside 'zcc --request: a stall of delayed acknowledgements is named as one, and JSON has it as one of the data'; ( begin; need strace
-	start_server -2
+	start_peer reply -2
 	delayed()
 	{
 		strace -f -o /dev/null -e trace=sendto -e inject=sendto:delay_enter=5000 \
@@ -81,7 +74,7 @@ beside 'zcc --request: a stall of delayed acknowledgements is named as one, and 
 # While the accept queue is full the kernel drops SYNs, which are sent again a second later.
 beside 'a connection whose SYN is dropped has stalled while connecting, and zcs --reply reports the host'; ( begin
 	start_zcs --reply
-	start_server -f
+	start_peer reply -f
 	asks 0 --request 10 -n 6 -P 6
 	no_wider 80 out
 	grep -Eqx "  STALLED: [1-6] of 6 connections, [0-9.]+%" out
@@ -94,8 +87,8 @@ beside 'a connection whose SYN is dropped has stalled while connecting, and zcs 
 	grep -Eqx "$sent_again; accept queue full: [1-9][0-9]*" zcs.out
 ) & later
 beside 'zcc --request -t ends though the server never answers, and counts what is open'; ( begin
-	start_server
-	kill -STOP $SERVER
+	start_peer reply
+	kill -STOP $PEER
 	for how in '' -q --json; do
 		asks 1 --request 10 -t 0.3 -P 2 --timeout 0 $how
 		case $how in
@@ -105,9 +98,9 @@ beside 'zcc --request -t ends though the server never answers, and counts what i
 	done
 	grep -q '"open_at_end":2,"open_at_end_stalled":2,"open_at_end_seconds":' out
 ) & later
-beside 'zcc --request --json: a pause of zcc itself is counted; zcs --reply --json: its replies are'; ( begin
+beside 'zcc --request --json: a pause of zcc itself is counted, each interval has its own longest; zcs --reply --json: its replies are'; ( begin; need jq
 	start_zcs --reply --json
-	start_zcc held --request 10 -t 60 --json
+	start_zcc held --request 10 -t 60 --json -I 0.01
 	wait_until counts -gt 1 threads_of $held
 	sleep 0.1
 	kill -STOP $held
@@ -119,6 +112,7 @@ beside 'zcc --request --json: a pause of zcc itself is counted; zcs --reply --js
 	zcc_ends held 143 TERM
 	stop_zcs
 	grep -Eq '"pauses":\{"count":[1-9][0-9]*,"max":[0-9]+\.[0-9]+\}' held.out
+	jq -e '[.. | .longest_seconds? // empty] | length > 2 and . != sort' held.out
 	grep -Eq '"bytes":[0-9]*0,.*"replies":[1-9][0-9]*,.*"silent":0' zcs.out
 ) & later
 beside 'zcc --request: an error has the % of an address with a zone'; ( begin
@@ -129,7 +123,7 @@ beside 'zcc --request: an error has the % of an address with a zone'; ( begin
 while IFS=';' read -r server options kind number; do
 	beside "zcc --request $options, $server: ends after three failures before any success, which have a line"; ( begin
 		case $server in
-		-*) start_server $server ;;
+		-*) start_peer reply $server ;;
 		*) start_zcs ;;
 		esac
 		[ "$server" != nobody ] || stop_zcs
@@ -206,7 +200,7 @@ it 'zcc --request: local ports that run out, a server that has gone: failures ar
 	# tried N: so many connections have been tried since `tries` was read
 	tries() { awk '/^Tcp: [0-9]/ { print $6 }' /proc/net/snmp; }
 	tried() { [ $(($(tries) - opened)) -gt "$1" ]; }
-	start_server -q
+	start_peer reply -q
 	echo 40000 40001 >$range
 	timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -P 8 -n 8 --timeout 0.5 >out 2>&1 || :
 	echo "$were" >$range

@@ -15,13 +15,6 @@ printf '\033[2J\033]0;title\007bytes=1 seconds=1\n' >escapes
 printf 'refused=full\n' >refused
 printf 12345678901 >eleven
 
-# start_bad NAME options...: the server
-start_bad()
-{
-	launch bad.out ^port "$HELPERS/net" answer "$@"
-	BAD=$launched
-	read_port bad.out
-}
 # ends STATUS zcc-options...: zcc ends so, in time, with few lines, all of them text, and JSON is JSON; a failure
 # names the server, or compares what it received
 ends()
@@ -66,12 +59,12 @@ while IFS=';' read -r ways raw tiny what how; do
 	turn=$((turn + 1))
 	beside "zcc, by $ways, and a server that $what: exit status"; ( begin
 		ln -s ../file ../tiny ../receipt* ../long ../garbage ../escapes ../refused ../eleven .
-		start_bad $how
+		start_peer answer $how
 		sed "s/RAW/$raw/; s/TINY/$tiny/; /^-/d" ../$ways | awk -v all="$LONG" -v turn=$turn 'all || (NR + turn) % 4 == 0' >ways
 		while IFS=';' read -r status options; do
 			ends "$status" $options
 		done <ways
-		kill $BAD
+		kill $PEER
 	) & later
 done <<END
 files;0;1;answers at random;noise
@@ -103,14 +96,14 @@ END
 
 it 'zcc and a server that closes before it has accepted: exit status 1; a receipt in single bytes is one'; ( begin
 	for options in tiny '--json file' '-P 2 file' '--raw file' '--request 10 -n 2'; do
-		start_bad leave
+		start_peer answer leave
 		ends 1 $options
 	done
-	start_bad bytes -f receipt
+	start_peer answer bytes -f receipt
 	exits 0 "$BIN/zcc" -s 0 -p "$PORT" file
 	no_warning err
 	grep -q "all bytes sent were received" out
-	kill $BAD
+	kill $PEER
 ); ok
 
 # A word of a refusal is repeated, another is not.
@@ -119,7 +112,7 @@ while IFS=';' read -r status line says; do
 	beside "an answer of '$line': exit status $status${says:+, and one line that says what is wrong}"; ( begin
 		ln -s ../tiny .
 		printf '%s\n' "$line" >line
-		start_bad say -f line
+		start_peer answer say -f line
 		ends "$status" tiny
 		[ -n "$says" ] || exit 0
 		ends "$status" --json -P 2 tiny

@@ -74,18 +74,5 @@ while again; do ( begin
 	[ "$(grep -cxF 'zcc: the load was measured over less than half a second: send more (-n, -t)' err)" -eq 2 ]
 	stop_zcs
 ); done
-it 'zcc without files, -n and -t: the built-in set for 10 seconds; with one of them no limit of time'; ( begin
-	env --default-signal=INT "$zcc" -s 0 -p "$PORT" --json >out 2>err &
-	p=$!
-	remember $p
-	wait_until or_gone $p counts -gt 1 threads_of "$ZCS"
-	kill -INT $p
-	ended $p
-	grep -q '"duration":10,' out
-	"$zcc" -s 0 -p "$PORT" -n 2 >out 2>err
-	grep -q '63 files of 350 KiB, built in, in 2 loops' out
-	"$zcc" -s 0 -p "$PORT" --json tiny >out 2>err
-	grep -q '"duration":0,' out
-); ok
 stop_zcs
 finish

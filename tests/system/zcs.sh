@@ -117,10 +117,5 @@ beside 'zcs raises the limit of its descriptors as far as it may, and an ignored
 	stop_zcs
 ) & later
 
-beside 'zcs: a port in use, a CPU that is not there: one line, exit 1'; ( begin
-	start_zcs
-	fails "cannot listen on port $PORT: Address already in use: .* local port" "$zcs" -p "$PORT"
-	fails 'CPU 8000' "$zcs" -p 0 -B 0,8000
-) & later
 together
 finish
