@@ -96,10 +96,10 @@ own()
 own_zcc() { own "$zcc" -c -s 0 -p "$PORT" --congestion reno "$@"; }
 undisturbed 'zcc -c, a ./counts_per_sec that does not fit: it is named, own baselines are used, and there is a load'
 while again; do ( begin
-	cp other counts_per_sec
+	fake_calibration 'elsewhere 1.0 CPU' >counts_per_sec # of CPU 0
 	own_zcc -t 0.1
 	rm counts_per_sec
-	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-' out
+	grep -Eq "^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-[0-9.]+%\?? of $cpus CPU" out
 	grep -Eqx '    own baselines, drift -?[0-9.]+ points of load' out
 	[ "$(grep -c "^zcc: ./counts_per_sec .*: run 'cyclesoak -C'.*; own baselines are used$" err)" -eq 1 ]
 ); done

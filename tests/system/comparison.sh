@@ -89,7 +89,7 @@ beside '--save: a session is added to those of the file, and sessions are compar
 	compare -m send,mmap -r 2 -n 1 --against two.tsv ../file
 	grep -Ex '  of [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z: first' out
 	not grep '^one session each: ' out
-	compare --json -m send,mmap -r 2 -n 1 --save one.tsv --against one.tsv ../file
+	compare --json -m send,mmap -r 1 -n 1 --save one.tsv --against one.tsv ../file
 	tail -n 1 out | grep '"sessions":1,"against":"zcc [^"]*","against_rounds":2,"against_sessions":1,'
 	[ "$(grep -c '^# zcc ' one.tsv)" -eq 2 ]
 ) & later
@@ -111,7 +111,8 @@ beside '-c with --idle: each run by either instrument, in turn; --retry: a run w
 	unshare -m true 2>/dev/null || skip_check 'needs root and mount namespaces'
 	: >lock
 	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh $hasten_by "$zcc" \
-	    -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --save either.tsv ../file
+	    -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --retry 1 --save either.tsv ../file
+	[ "$(grep -c 'soaked_already): the run is repeated, 1 of 1' err)" -eq 2 ] # each of those that soak
 	[ "$(grep -c 'CPUs are being soaked already, by flock' err)" -eq 1 ]
 	order='send idle send soak mmap idle mmap soak'
 	[ "$(tail -n 1 out | jq -r '.comparison.runs[] | .method, .instrument' | xargs)" = "$order" ]

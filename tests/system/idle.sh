@@ -70,7 +70,8 @@ it '--idle where each CPU is busy: an error, or the command without a load'; ( b
 	sleep 0.5
 	[ $(($(idle) - before)) -lt 10 ] || skip_check 'a CPU quota, or the host, keeps the CPUs from being busy'
 	fails 'CPU [0-9]* never sleeps' "$cyclesoak" --idle -n 1
-	exits 4 "$cyclesoak" --idle sh -c 'exit 4'
+	exits 4 "$cyclesoak" --idle sh -c 'grep Cpus_allowed_list /proc/self/status; exit 4'
+	grep Cpus_allowed_list out | diff own -
 	grep 'no load is measured: --idle: CPU [0-9]* never sleeps' err
 	grep '^System load: -, unsafe: not_measured' out
 	kill $burner

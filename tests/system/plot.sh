@@ -21,7 +21,7 @@ while IFS='|' read -r words command; do
 		END
 	); ok
 done <<END
-send sendfile Gbit/s|\$zcc -m send,sendfile -n 1 -r 2 --title "it's a title"
+send sendfile Gbit/s|\$zcc -m send,sendfile -t 0.2 -I 0.1 -r 2 --title "it's a title"
 send sendfile 4k 64k bytes_of_a_call|\$zcc -m send,sendfile -b 4k,64k -n 1 -r 2 --title "it's a title"
 Gbit/s seconds|\$zcc -t 0.3 -I 0.1 --title "it's a title"
 END

@@ -107,7 +107,7 @@ for how in '-t 0.3 -P 1' '-t 0.3 -P 3' '-n 20 -P 1'; do
 		for n in $warm $warm_zcs $1 $2; do [ "$n" -gt 0 ]; done
 		[ "$(summaries_of zcs.out | sum)" -eq $2 ]
 		[ $((warm + $1)) -eq $((warm_zcs + $2)) ]
-		case $how in -n*) [ $((warm + $1)) -eq 6000000 ] ;; esac
+		case $how in -n*) [ $((warm + $1)) -eq 6000000 ] && grep -q ', in 20 loops$' out ;; esac
 		[ "$streams" -eq 1 ] || grep -q "^total of $streams clients: .* $2 bytes in " zcs.out
 	) & later
 done

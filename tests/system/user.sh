@@ -54,10 +54,14 @@ it '--user: ids, groups and capabilities of all threads are that user'"'"'s, als
 		grep -q "all bytes sent were received" out
 		stop_zcs
 	done
-	ON=
+	{ cat /etc/group; echo zc-test:x:4294967000:nobody; } >group
+	echo 'mount --bind group /etc/group && exec "$@"' >with_group
+	ON='unshare -m sh with_group'
 	start_zcs --reply --user "$u"
 	wait_until counts -gt 1 threads_of $ZCS
-	rights $ZCS | diff want -
+	rights $ZCS >has
+	sed 's/ 4294967000$//' has | diff want -
+	grep -q '^Groups:.* 4294967000$' has
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 10
 	stop_zcs
 ); ok

@@ -79,6 +79,7 @@ need_lab() { has_lab || skip_check 'needs root, ip(8) and network namespaces'; }
 beside 'interrupts, packets and the accounting of both ends are those of /proc, for each stream once'; ( begin
 	need_lab
 	hosts
+	$B ip link add "${LINK}1" type veth peer name other # a name that begins with that of the interface
 	start_zcs -I 0.05 --json
 	reading before
 	start_zcc --json -P 2
@@ -147,15 +148,14 @@ beside 'the TCP figures and --pace are those of ss(8), and the times in which so
 # least from the first of these to the last; and at most from the end of the client before it to the start of the one
 # after it.  A percentile is between those of these times of the same rank; the classes of the histogram are 1/32 wide.
 beside 'the percentiles of the latencies are those of the times that the server noted'; ( begin
-	launch server.out ^port "$HELPERS/net" reply -p
-	read_port server.out
+	start_peer reply -p
 	"$HELPERS/net" ask "$PORT" 1 10
 	exits 0 "$BIN/zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 40 --json
 	"$HELPERS/net" ask "$PORT" 1 10
-	wait_until counts -eq 42 grep -c ^served server.out
+	wait_until counts -eq 42 grep -c ^served peer.out
 	awk '$1 == "served" { accepted[++n] = $2; first[n] = $3; closed[n] = $4 }
 		END { for (i = 2; i < n; i++) printf "0 %.6f %.6f %.6f\n", (first[i] - accepted[i]) / 1e6,
-		    (closed[i] - accepted[i]) / 1e6, (accepted[i + 1] - closed[i - 1]) / 1e6 }' server.out >bounds
+		    (closed[i] - accepted[i]) / 1e6, (accepted[i + 1] - closed[i - 1]) / 1e6 }' peer.out >bounds
 	column=0
 	for what in connect first_byte total; do
 		column=$((column + 1))

@@ -159,6 +159,18 @@ beside 'a second signal, another one, ends zcc in a send that blocks at once, wi
 	not [ -s held.out ]
 	kill -USR1 "$PEER"
 ) & later
+beside '-t: zcc waits for a server that has no time, until a signal'; ( begin
+	start_zcs
+	for end in 0 '130 INT'; do
+		start_zcc held -t 0.2 --pace 20m
+		wait_until counts -eq 2 threads_of $ZCS
+		kill -STOP $ZCS
+		sleep 1.5 # the time is up, and the second is over that a signal leaves
+		[ "$end" != 0 ] || kill -CONT $ZCS
+		zcc_ends held $end
+		grep -q "$([ "$end" = 0 ] && echo 'all bytes sent were received' || echo 'no receipt: ')" held.out
+	done
+) & later
 beside 'a smaller buffer than asked for is reported once, not for each stream'; ( begin
 	start_peer -n 3
 	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -P 3 -i 1g -o 1g ../tiny

@@ -60,6 +60,7 @@ static void test_sums(void)
 	figures_add(&sum, &a);
 	print_all(&sum);
 	a.seconds = 3; /* the longest may be the last that is added */
+	a.waits.max_cwnd = 1;
 	a.tcp.mss = 536;
 	a.tcp.retransmits = NAN;
 	figures_add(&sum, &a);

@@ -177,6 +177,16 @@ def test_no_load():
         equal((figures["no_load"], figures["no_load_text"]), (word, reason))
 
 
+def test_long():
+    """what a program prints is read whole"""
+    program = object.__new__(hosts_run.Program)
+    with tempfile.TemporaryFile() as file:
+        file.write(b"x" * 1000000)
+        file.flush()
+        program.files = [file]
+        equal(len(program.lines(0)[0]), 1000000)
+
+
 def cells(*rounds):
     row = hosts_report.Row("n1", "sends")
     for figures in rounds:
@@ -192,6 +202,11 @@ def test_means():
     equal(cells(first, second)[2:], [throughput, "40.0% +-0.0%", "2", "2.000", ""])
     second["unsafe"] = ["steal"]
     equal(cells(first, second)[2:], [throughput, "40.0%? +-0.0%", "2", "2.000?", "unsafe: steal"])
+    rows = [hosts_report.Row(name, "sends") for name in ("n1", "n2")]
+    rows[0].add(first)
+    equal(hosts_report.total_cells([], rows, "sender")[5], "1.000")
+    rows[1].add({"bytes": 1000, "seconds": 1})
+    equal(hosts_report.total_cells([], rows, "sender")[5], "-")
 
 
 def test_failures():

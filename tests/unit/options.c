@@ -18,9 +18,9 @@ static void test_right(void)
 {
 	const char *list =
 		"-s 0 -w file|-cs0 --idle -m send,mmap -P 1,4|-s 0 -P 1,2 -m send,_write"
-		"|-s 0 --request=1 --timeout=0|-s 0 --pace 1 -6dd -T a_title --precision=2.5%"
+		"|-s 0 --bytes 1|-s 0 -n 2|-s 0 --request=1 --timeout=0|-s 0 --pace 1 -6dd -T a_title --precision=2.5%"
 		/* addresses in brackets, as URLs and the messages of zcs have them */
-		"|-s [::1]:2223 file"
+		"|-s [::1]:2223 file|-p 9 -s [::1]:2223"
 		"|-s [fe80::1%lo] file -p 1|-s 0 --bind [::1]";
 	const char *words, *file;
 

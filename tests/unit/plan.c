@@ -103,6 +103,7 @@ static void test_rounds(void)
 /* Rounds that do not vary, then one that does. */
 static void test_precise(void)
 {
+	static struct plan earlier;
 	int i;
 
 	fill(&p, 4, 0.5);
@@ -118,7 +119,10 @@ static void test_precise(void)
 	add(&p, 0, 0.5, 1000);
 	ok(!plan_is_precise(&p, 0.14), "a goal that is met after one round alone is not reached");
 	add(&p, 0, 0.5, 1000);
-	ok(plan_is_precise(&p, 0.14), "a goal that is met after two rounds is reached");
+	fill(&earlier, 3, 0.9);
+	p.earlier = &earlier;
+	ok(plan_is_precise(&p, 0.14),
+	   "a goal that is met after two rounds is reached, whatever earlier sessions had");
 	reopen(1);
 	for (i = 0; i < 5; i++)
 		add(&p, 0, NAN, i % 2 == 0 ? 1000 : 1100);

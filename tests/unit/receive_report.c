@@ -127,9 +127,10 @@ static void test_json(void)
 	   "end.streams has 10000 clients at most, and those that it lacks are counted");
 	begin_object();
 	report_client(&rep, &place, &f, &stalls, 1, true, "cut");
+	report_client(&rep, &place, &f, &stalls, 2, true, "cut later");
 	report_group(&rep, &f, &stalls, true);
 	has(captured(), "\"error\":\"192.0.2.1:7: cut\"}\n",
-	    "the error of a client is its group's");
+	    "the error of the first client that was cut is its group's");
 	capture(STDOUT_FILENO);
 	report_group_begin(&rep, &place.peer, "lo");
 	report_group(&rep, &f, &stalls, false);

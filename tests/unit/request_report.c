@@ -116,11 +116,11 @@ static void test_count(void)
 	requests_add(&b, &a);
 	ok(b.latency[TOTAL].n == 2 && b.latency[FIRST_BYTE].n == 1,
 	   "a request for nothing has no first byte");
-	w = waits(1, 30, 0);
-	requests_count_open(&a, &w, 31 * MS);
-	requests_count(&b, &w, 31 * MS);
 	w = waits(1, 10, 0);
-	requests_count_open(&b, &w, 11 * MS);
+	requests_count_open(&a, &w, 11 * MS);
+	w = waits(1, 30, 0);
+	requests_count_open(&b, &w, 31 * MS);
+	requests_count(&b, &w, 31 * MS);
 	requests_add(&a, &b);
 	requests_settle(&a);
 	requests_settle_open(&a, &a);

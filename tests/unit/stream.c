@@ -17,17 +17,24 @@ static void test_figures(void)
 	st.sender.zerocopy.sends = 5;
 	st.begin = (struct stream_mark){.ns = 1000000000, .bytes = 100, .calls = 10, .files = 1};
 	st.end = (struct stream_mark){.ns = 3000000000, .bytes = 1100, .calls = 30, .files = 4};
-	st.begin.tcp = (struct tcp_figures){
-		.retransmits = 2, .busy = 100, .rwnd_limited = 10, .sndbuf_limited = 20};
-	st.end.tcp = (struct tcp_figures){
-		.retransmits = 7, .busy = 400, .rwnd_limited = 40, .sndbuf_limited = 80};
+	st.begin.tcp = (struct tcp_figures){.retransmits = 2,
+					    .segments = 4,
+					    .busy = 100,
+					    .rwnd_limited = 10,
+					    .sndbuf_limited = 20};
+	st.end.tcp = (struct tcp_figures){.retransmits = 7,
+					  .segments = 10,
+					  .busy = 400,
+					  .rwnd_limited = 40,
+					  .sndbuf_limited = 80};
 	st.tcp = (struct tcp_figures){.retransmits = 9, .busy = 900, .rtt = 33, .mss = 1448};
 	stream_figures(&st);
 	ok(f->bytes == 1000 && f->calls == 20 && f->files == 3 && f->seconds == 2 &&
 		   f->warmup == 100,
 	   "the figures of a stream are those since its warm-up");
-	ok(f->tcp.retransmits == 5 && f->tcp.busy == 300 && f->tcp.rwnd_limited == 30 &&
-		   f->tcp.sndbuf_limited == 60 && f->tcp.rtt == 33 && f->tcp.mss == 1448,
+	ok(f->tcp.retransmits == 5 && f->tcp.segments == 6 && f->tcp.busy == 300 &&
+		   f->tcp.rwnd_limited == 30 && f->tcp.sndbuf_limited == 60 && f->tcp.rtt == 33 &&
+		   f->tcp.mss == 1448,
 	   "TCP's counts are those since the warm-up, its state that when all had been sent");
 	ok(strcmp(f->method, "splice") == 0 && f->cpu == 6 && f->zerocopy.sends == 5,
 	   "a stream has its method, its CPU and what became of its zero-copy sends");

@@ -79,6 +79,10 @@ static void test_intervals(void)
 		intervals_row(&s, &f, (double)i, true, "");
 	}
 	intervals_end(&s);
+	f = figures_of(row[0]);
+	for (i = 0; i < 2; i++) /* the next table */
+		intervals_row(&s, &f, (double)i, true, "");
+	intervals_end(&s);
 	expect(captured(), "a short rest is neither the least nor the greatest interval");
 }
 
