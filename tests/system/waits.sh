@@ -9,6 +9,7 @@ cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 made_up_calibration >counts_per_sec
 # The lock is a file of this namespace.
 cat >held.sh <<'END2'
+rm -f holder
 : >lock && mount --bind lock /dev/zero || exit 99
 flock -F /dev/zero sh -c 'echo $$ >holder; exec sleep 60' &
 while [ ! -s holder ]; do sleep 0.01; done
@@ -20,7 +21,6 @@ END2
 # held STATUS COMMAND...: runs it while the lock is held; its output is in out and err
 held()
 {
-	rm -f holder
 	want=$1
 	shift
 	exits $want unshare -m sh held.sh "$@"
