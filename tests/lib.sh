@@ -458,7 +458,7 @@ methods_of()
 }
 
 # senders, receivers: the methods of zcc, and of zcs, that can be used here; system/methods.sh reports if some cannot
-senders() { methods_of zcc | grep -v '^uring' && uring_senders; }
+senders() { methods_of zcc | grep -v "^uring$(may_lock_much || echo '\|^zerocopy')" && uring_senders; }
 receivers() { methods_of zcs | if can_uring; then cat; else grep -v '^uring'; fi; }
 uring_senders()
 {
@@ -467,7 +467,7 @@ uring_senders()
 }
 # can_uring [zc]: whether this kernel lets the test use io_uring(7), with SEND_ZC
 can_uring() { "$HELPERS/ring" try "$@"; }
-# may_lock_much: tests that run side by side share what their user may lock, of which uring-zc takes 4 MiB a run
+# may_lock_much: tests that run side by side share what their user may lock or pin, of which uring-zc takes 4 MiB a run
 may_lock_much()
 {
 	[ "$(id -u)" -eq 0 ] || grep -Eq '^Max locked memory +(unlimited|[6-9][0-9]{7}|[0-9]{9})' /proc/self/limits
