@@ -56,6 +56,7 @@ it '--user: ids, groups and capabilities of all threads are that user'"'"'s, als
 	done
 	{ cat /etc/group; echo zc-test:x:4294967000:nobody; } >group
 	echo 'mount --bind group /etc/group && exec "$@"' >with_group
+	unshare -m true || skip_check 'no privilege for mounts'
 	ON='unshare -m sh with_group'
 	start_zcs --reply --user "$u"
 	wait_until counts -gt 1 threads_of $ZCS
