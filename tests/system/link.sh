@@ -194,9 +194,12 @@ beside '--mptcp: over two subflows both are counted; TCP at either end is report
 	$A ip mptcp limits set subflow 2 add_addr_accepted 2
 	$B ip mptcp limits set subflow 2 2>/dev/null || skip_check 'no ip mptcp'
 	$B ip mptcp endpoint add 192.0.2.3 dev "$LINK" subflow
-	exits 0 zcc -s "$A4" --mptcp --json -n 100 ../file
-	jq -e '.end | .bytes_agree and .sum_sent.bytes == 100000300 and
-	    (.streams[0].sender | has("retransmits") or has("rtt") | not)' out
+	by_two()
+	{
+		exits 0 zcc -s "$A4" --mptcp --json -n 100 ../file && jq -e '.end | .bytes_agree and .sum_sent.bytes == 100000300 and
+		    (.streams[0].sender | has("retransmits") or has("rtt") | not)' out
+	}
+	by_two || by_two || by_two # the second subflow comes when the kernel has time
 	stop_zcs
 	start_zcs
 	exits 0 zcc -s "$A4" --mptcp --json ../file

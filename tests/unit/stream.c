@@ -17,16 +17,12 @@ static void test_figures(void)
 	st.sender.zerocopy.sends = 5;
 	st.begin = (struct stream_mark){.ns = 1000000000, .bytes = 100, .calls = 10, .files = 1};
 	st.end = (struct stream_mark){.ns = 3000000000, .bytes = 1100, .calls = 30, .files = 4};
-	st.begin.tcp = (struct tcp_figures){.retransmits = 2,
-					    .segments = 4,
-					    .busy = 100,
-					    .rwnd_limited = 10,
-					    .sndbuf_limited = 20};
-	st.end.tcp = (struct tcp_figures){.retransmits = 7,
-					  .segments = 10,
-					  .busy = 400,
-					  .rwnd_limited = 40,
-					  .sndbuf_limited = 80};
+	st.begin.tcp = (struct tcp_figures){
+		.retransmits = 2, .busy = 100, .rwnd_limited = 10, .sndbuf_limited = 20};
+	st.end.tcp = (struct tcp_figures){
+		.retransmits = 7, .busy = 400, .rwnd_limited = 40, .sndbuf_limited = 80};
+	st.begin.tcp.segments = 4;
+	st.end.tcp.segments = 10;
 	st.tcp = (struct tcp_figures){.retransmits = 9, .busy = 900, .rtt = 33, .mss = 1448};
 	stream_figures(&st);
 	ok(f->bytes == 1000 && f->calls == 20 && f->files == 3 && f->seconds == 2 &&
