@@ -110,6 +110,9 @@ long '32 bits: the programs build without a warning, and -n accepts 4294966294' 
 	not $m32 -march=i386 -std=gnu11 -D_GNU_SOURCE -I. -c -o soaker.o lib/load/soaker.c 2>../log
 	grep "zc needs a CPU with 64-bit atomics" ../log
 ); ok
+it 'make clean removes what was built, and no source'; ( begin
+	make clean && [ -s zcc.c ] && not ls -d build $tools
+); ok
 
 # dist DIRECTORY: its tarball is here then, made without what `make check` sets for this test
 dist() { env -u MAKEFLAGS -u MAKELEVEL -u LONG -u SANITIZE -u BIN -u HELPERS make -s -C "$1" dist DISTDIR="$PWD"; }

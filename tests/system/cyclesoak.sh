@@ -138,7 +138,7 @@ done <<'END'
 126|Permission denied|first:/no/such/directory|found
 END
 it 'cyclesoak COMMAND: a failure of its own is 125, usage errors included'; ( begin
-	for args in -Z -C --verify "-n 2" "-f ./no/such/calibration"; do
+	for args in -Z -C "-n 2" "-f ./no/such/calibration"; do
 		fails_with 125 '^cyclesoak: ' "$cyclesoak" $args true
 	done
 ); ok

@@ -67,7 +67,7 @@ own_dpkg()
 	PATH=$PATH:/usr/sbin:/sbin dpkg --root="$PWD/root" --force-depends --log=/dev/null "$@" >dpkg.log 2>&1 ||
 		{ cat dpkg.log; return 1; }
 }
-it 'dpkg installs the package: programs, pages, completion; dpkg removes all of it'; ( begin
+it 'dpkg installs the package: programs, pages, completion; they send and receive; dpkg removes all of it'; ( begin
 	mkdir -p root/var/lib/dpkg/info root/var/lib/dpkg/updates
 	touch root/var/lib/dpkg/status root/var/lib/dpkg/available
 	own_dpkg -i zc.deb
@@ -78,6 +78,10 @@ it 'dpkg installs the package: programs, pages, completion; dpkg removes all of 
 		[ -s root/usr/share/bash-completion/completions/$t ]
 	done
 	not ls -d root/usr/local root/etc
+	start_zcs -1
+	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -n 2
+	grep -q 'all bytes sent were received' out
+	ended $ZCS
 	own_dpkg --purge zc
 	find root -path root/var -prune -o ! -type d -print | not grep .
 	find root/var -name 'zc.*' | not grep .

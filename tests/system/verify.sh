@@ -7,6 +7,7 @@
 
 cyclesoak=$BIN/cyclesoak
 check_usage "--verify: 'slow'" cyclesoak --verify=slow
+check '--verify takes no command' fails_with 125 "^cyclesoak: --verify and 'true' cannot be used together" "$cyclesoak" --verify true
 for signal in INT KILL; do
 	it "--verify: no process is left after SIG$signal"; ( begin
 		for turn in 1 2 3 4 5; do # on a busy machine nothing can be run, and it ends by itself
