@@ -211,7 +211,7 @@ void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t)
 	t->rcv_rtt = i.tcpi_rcv_rtt;
 	t->rcv_mss = i.tcpi_rcv_mss;
 	t->rcv_ooo = i.tcpi_rcv_ooopack;
-	if (mptcp && sock_is_mptcp(fd, &acked, &received)) {
+	if (mptcp && sock_is_mptcp(fd, &acked, &received, NULL)) {
 		/* If others carried data too, the figures of the first subflow are not the connection's. */
 		if (!(acked <= (double)i.tcpi_bytes_acked &&
 		      received <= (double)i.tcpi_bytes_received))

@@ -19,10 +19,13 @@ int sock_open(int family, int flags, const struct sock_options *o)
 	return fd;
 }
 
-/* Counts in the struct mptcp_info of Linux 6.5, as 64-bit words, which older headers lack. */
-enum { MPTCP_RECEIVED = 8, MPTCP_ACKED, MPTCP_WORDS };
+/*
+ * The 64-bit words of struct mptcp_info: the sequence numbers up to which the peer and this end have acknowledged; and
+ * counts that Linux has since 6.5, which older headers lack.
+ */
+enum { MPTCP_SND_UNA = 3, MPTCP_RCV_NXT, MPTCP_RECEIVED = 8, MPTCP_ACKED, MPTCP_WORDS };
 
-bool sock_is_mptcp(int fd, double *acked, double *received)
+bool sock_is_mptcp(int fd, double *acked, double *received, uint64_t *moved)
 {
 	uint64_t word[MPTCP_WORDS] = {0};
 	socklen_t len = sizeof(word);
@@ -37,6 +40,8 @@ bool sock_is_mptcp(int fd, double *acked, double *received)
 		*acked = len == sizeof(word) ? (double)word[MPTCP_ACKED] : NAN;
 	if (received != NULL)
 		*received = len == sizeof(word) ? (double)word[MPTCP_RECEIVED] : NAN;
+	if (moved != NULL)
+		*moved = word[MPTCP_SND_UNA] + word[MPTCP_RCV_NXT];
 	return true;
 }
 

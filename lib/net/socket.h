@@ -44,9 +44,10 @@ int sock_get(int fd, int level, int name);
 
 /*
  * Whether the connection uses Multipath TCP (MPTCP_INFO), and not TCP alone.  If so, stores the bytes that were
- * acknowledged and received over all its subflows, or NAN before Linux 6.5.  The pointers may be NULL.
+ * acknowledged and received over all its subflows, or NAN before Linux 6.5; and a number that rises by both, which
+ * Linux has had since 5.16.  The pointers may be NULL.
  */
-bool sock_is_mptcp(int fd, double *acked, double *received);
+bool sock_is_mptcp(int fd, double *acked, double *received, uint64_t *moved);
 
 /* Sets the options or dies.  Warns the first time that the kernel gives a buffer smaller than asked for. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);

@@ -247,12 +247,18 @@ void *places_accept(struct places *s, int listener, size_t size)
  * Silence.
  */
 
-/* Bytes that a connection received and that its peer acknowledged, headers included: linux/tcp.h. */
-static uint64_t sock_moved(int sock)
+/*
+ * Bytes that a connection received and that its peer acknowledged, headers included: linux/tcp.h.  TCP_INFO of Multipath
+ * TCP has those of its first path alone, which may be dead while others carry the data.
+ */
+static uint64_t sock_moved(const struct places *s, int sock)
 {
 	struct tcp_info info = {.tcpi_bytes_acked = 0};
 	socklen_t len = sizeof(info);
+	uint64_t moved;
 
+	if (s->opt->sock.mptcp && sock_is_mptcp(sock, NULL, NULL, &moved))
+		return moved;
 	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len);
 	return info.tcpi_bytes_received + info.tcpi_bytes_acked;
 }
@@ -270,7 +276,7 @@ void places_look(struct places *s)
 	/* cppcheck-suppress unknownMacro ; it is that of sys/queue.h */
 	LIST_FOREACH (p, &s->all, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		moved = sock_moved(p->sock);
+		moved = sock_moved(s, p->sock);
 		if (moved != p->moved) {
 			p->moved = moved;
 			p->active_ns = now;

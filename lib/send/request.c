@@ -143,7 +143,7 @@ static int request_connect(struct requester *q, struct reply *r)
 	if (fd < 0)
 		return fd;
 	end_wait(r, STALL_FIRST_BYTE);
-	if (rr->run->opt->sock.mptcp && !rr->succeeded && !sock_is_mptcp(fd, NULL, NULL))
+	if (rr->run->opt->sock.mptcp && !rr->succeeded && !sock_is_mptcp(fd, NULL, NULL, NULL))
 		report_tcp_alone(rr->report, rr->target->name);
 	if (!q->counts.kept)
 		return fd;

@@ -258,7 +258,7 @@ bool transfer_open(struct transfer *t, size_t chunk)
 	res->mss = sock_get(sock, IPPROTO_TCP, TCP_MAXSEG);
 	res->sndbuf = sock_get(sock, SOL_SOCKET, SO_SNDBUF);
 	res->rcvbuf = sock_get(sock, SOL_SOCKET, SO_RCVBUF);
-	res->mptcp = opt->sock.mptcp && sock_is_mptcp(sock, NULL, NULL);
+	res->mptcp = opt->sock.mptcp && sock_is_mptcp(sock, NULL, NULL, NULL);
 	if (opt->sock.mptcp && !res->mptcp)
 		report_tcp_alone(t->report, res->target.name);
 	if (opt->debug > 0)

@@ -185,7 +185,7 @@ beside 'a link-local address with its scope, of the other host and of the own on
 		grep '"both_ends_on_host":true' out
 	done
 ) & later
-beside '--mptcp: over two subflows both are counted; TCP at either end is reported, or served'; ( begin; need jq
+beside '--mptcp: over two subflows both are counted, the first may die; TCP at either end is reported, or served'; ( begin; need jq
 	[ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ] || skip_check 'the kernel has no Multipath TCP'
 	hosts
 	start_zcs --mptcp
@@ -203,6 +203,18 @@ beside '--mptcp: over two subflows both are counted; TCP at either end is report
 		    (.streams[0].sender | has("retransmits") or has("rtt") | not)' out
 	}
 	by_two || by_two || by_two # the second subflow comes when the kernel has time
+	start_zcs --mptcp --idle-timeout 2
+	start_zcc a -s "$A4" --mptcp -t 60 -I 0.1 ../file
+	subflows() { $B ss -Htn state established "dport = :$PORT" | wc -l; }
+	wait_until counts -eq 2 subflows
+	$B ip rule add from "$B4" blackhole
+	flow a
+	seen=$(lines_in a.out) # zcs would drop it after 2.5 s
+	met() { [ "$(lines_in a.out)" -ge $((seen + 35)) ]; }
+	wait_until met
+	zcc_ends a 130 INT
+	all_arrived a.out
+	$B ip rule del from "$B4" blackhole
 	stop_zcs
 	start_zcs
 	exits 0 zcc -s "$A4" --mptcp --json ../file
