@@ -36,10 +36,33 @@ stop_zcs
 it 'zc-plot: what cannot be drawn is one line, and exit 1'; ( begin; need python3
 	echo '{"schema":1,"error":"no"}' >json
 	fails 'json: nothing to draw' python3 "$plot" json
-	echo '[1]' >json
-	fails 'json: not what zcc' python3 "$plot" json
+	for text in '[1]' "$(printf '[%.0s' $(seq 5000))" "$(printf '9%.0s' $(seq 5000))" 'send 64k'; do
+		printf '%s' "$text" >json
+		fails 'json: not what zcc' python3 "$plot" json
+		one_line err
+	done
 	fails 'No such file' python3 "$plot" nowhere
 	echo '{"intervals":[{"sum":{"start":0,"end":1,"bits_per_second":1}}]}' >json
 	fails 'no gnuplot in PATH' env PATH=/nowhere "$(command -v python3)" "$plot" json
+); ok
+it 'zc-plot: of 500 mutated reports none makes gnuplot start a process or open a file to write'; ( begin; need python3 gnuplot strace
+	cd "$(mktemp -d ./XXXXXX)"
+	python3 "$TOP/tests/helpers/plot_fuzz.py" "$plot" "$TOP/tests/helpers/plot.json" "$(new_seed)" 500 >script
+	printf '%s\n' 'system("true")' 'set print "/dev/full"' >>script # the trace has what is looked for
+	exits 0 strace -f -e signal=none -e trace=execve,fork,vfork,clone,clone3,open,openat,creat -o trace gnuplot script
+	grep -v 'O_RDONLY\|exited' trace >found
+	[ "$(grep -c 'O_WRONLY\|O_RDWR' found)" -eq 1 ]
+	grep -q '"/dev/full", O_WRONLY' found
+	[ "$(grep -c ' execve(' found)" -eq 2 ]
+	grep -q ' execve(.*"sh", "-c".*"true"' found
+	[ "$(ls)" = "$(printf '%s\n' err found out script trace)" ]
+); ok
+it 'zc-plot: text in the place of figures is dropped, with a line; a title is itself, whatever the locale'; ( begin; need python3 gnuplot
+	printf '%s' '{"intervals":[{"sum":{"start":0,"end":1,"bits_per_second":1e9,"load_percent":"1\nEOD\n!touch made\n$x << EOD\n1"}}]}' >json
+	exits 0 env LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 python3 "$plot" -t "'/.(Ü\`touch made\`).'" json
+	grep -q 'json: 1 figure' err
+	one_line err
+	grep -q '>&apos;/.(Ü`touch made`).&apos;<\|>'"'/.(Ü\`touch made\`).'<" out
+	not [ -e made ]
 ); ok
 finish
