@@ -247,7 +247,8 @@ void run_step(struct run *r, struct event *e, int events, void *arg)
 			r->due_ns = e[i].due_ns;
 			e[i].due_ns = e[i].handle(arg, now);
 		}
-	if (now >= r->end_ns)
+	/* Only once: a stop wakes this thread, and the tail of the run is in its load. */
+	if (now >= r->end_ns && r->stop == 0)
 		run_stop(r, TIME_UP);
 	/* A worker without a socket has -1; one that begins to use its socket now is met the next time. */
 	for (i = 0; i < r->opt->streams && r->stop != 0; i++)

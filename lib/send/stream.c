@@ -9,8 +9,8 @@
 
 #define WARMUP_LOOPS (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
 #define TICK_MS      ((int)(TICK_NS / 1000000))
-#define DISCARD_MAX  (1 << 20)   /* bytes of a raw server's answer that one call discards */
-#define RAW_MS       1           /* how often a raw stream looks whether all is acknowledged */
+#define DISCARD_MAX  (1 << 20) /* bytes of a raw server's answer that one call discards */
+#define RAW_SHARE    0.01 /* of the wait for the last acknowledgement, by which it is found late */
 #define RAW_CLOSE_NS 1000000000u /* in which a raw server may close the connection after that */
 
 /*
@@ -423,15 +423,19 @@ static void discard_next(struct stream *st, struct pollfd *p, int ms)
 
 /*
  * Waits for the end of a raw stream, once all is sent: until the server has acknowledged all, which
- * ends the figures, and then, for RAW_CLOSE_NS, until it has closed the connection.
+ * ends the figures, and then, for RAW_CLOSE_NS, until it has closed the connection.  No event tells of an
+ * acknowledgement, so that the thread looks for it: the longer it has waited, the less often.
  */
 static void finish_raw(struct stream *st)
 {
 	struct pollfd p = {.fd = st->sender.sock, .events = POLLIN};
+	const uint64_t begun = now_ns();
 	uint64_t until;
 
 	while (unacknowledged(st) > 0 && !is_abandoned(st))
-		discard_next(st, &p, RAW_MS);
+		discard_next(
+			st, &p,
+			(int)fmin(1 + 1e3 * RAW_SHARE * seconds_between(begun, now_ns()), TICK_MS));
 	end_measuring(st);
 	until = now_ns() + RAW_CLOSE_NS;
 	while (p.fd >= 0 && !is_abandoned(st) && now_ns() < until)

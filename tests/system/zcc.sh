@@ -162,14 +162,52 @@ beside 'a second signal, another one, ends zcc in a send that blocks at once, wi
 beside '-t: zcc waits for a server that has no time, until a signal'; ( begin
 	start_zcs
 	for end in 0 '130 INT'; do
-		start_zcc held -t 0.2 --pace 20m
-		wait_until counts -eq 2 threads_of $ZCS
 		kill -STOP $ZCS
+		start_zcc held -t 0.2 --pace 20m
 		sleep 1.5 # the time is up, and the second is over that a signal leaves
 		[ "$end" != 0 ] || kill -CONT $ZCS
 		zcc_ends held $end
 		grep -q "$([ "$end" = 0 ] && echo 'all bytes sent were received' || echo 'no receipt: ')" held.out
 	done
+) & later
+# What a main thread does while it waits is in the load.  It looks at its streams every 20 ms.
+# just_waits: it did so at most, since read_uptime, with what the start and the end may have
+just_waits()
+{
+	from=$uptime
+	read_uptime
+	cat trace
+	awk -v most=$((100 + 60 * (1 + uptime - from))) '$NF == "ppoll" { n = $4 } END { exit !(n > 0 && n < most) }' trace
+}
+counted='strace -c -o trace -e trace=ppoll' # of the main thread alone
+while IFS=';' read -r peer options status; do
+	beside "zcc $options: while the server takes nothing, the main thread just waits"; ( begin; need strace
+		read_uptime
+		start_peer $peer
+		[ "$peer" != reply ] || kill -STOP "$PEER"
+		FROM=$counted start_zcc held $options
+		sleep 2
+		kill -USR1 "$PEER"
+		zcc_ends held "$status"
+		just_waits
+	) & later
+done <<END
+-s;-t 0.2;0
+-s;--raw -t 0.2;0
+reply;--request 10 -t 2;1
+END
+beside 'while a client is stopped, the main thread of zcs just waits'; ( begin; need strace
+	read_uptime
+	launch zcs.out listening $counted "$BIN/zcs" -1 -p 0
+	read_port zcs.err
+	start_zcc held -t 60
+	wait_until counts -eq 2 threads_of $held
+	kill -STOP $held
+	sleep 2
+	kill -CONT $held
+	zcc_ends held 143 TERM
+	ended $launched
+	just_waits
 ) & later
 beside 'a smaller buffer than asked for is reported once, not for each stream'; ( begin
 	start_peer -n 3
