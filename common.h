@@ -144,8 +144,8 @@ int file_write(const char *dir, const char *name, const char *text);
 
 /*
  * Replaces a file by what print(f, arg) writes: a reader sees the old file or the whole new one, with the mode of
- * the old.  A symbolic link of this user is followed.  A link of another user is an error, since anybody can make
- * one in a directory such as /tmp.  A file that is not regular is an error, too.
+ * the old.  Symbolic links of this user and of root are followed.  A link of another user is an error, since
+ * anybody can make one in a directory such as /tmp.  A file that is not regular is an error, too.
  */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg),
 			 const void *arg);

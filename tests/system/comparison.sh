@@ -142,7 +142,7 @@ beside '--save and --against: whatever file will not do is an error before anyth
 		--against none;--against: none has no session of --save
 		--against .;--against: .: Is a directory
 		--save /dev/null;cannot write /dev/null: not a regular file
-		--save dangling;cannot write dangling: not a regular file
+		--save dangling;cannot write dangling: No such file or directory
 		-p 1 --save none;cannot connect to 0 port 1: Connection refused: is zcs running there?
 	END
 	cmp file ../file

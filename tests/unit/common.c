@@ -1,5 +1,6 @@
 #include "common.h"
 
+#include <grp.h>
 #include <limits.h>
 #include <sys/stat.h>
 
@@ -68,8 +69,21 @@ static void test_reading(void)
 	unlink("file");
 }
 
-static void test_writing(void)
+static void print_late(FILE *f, const void *arg)
 {
+	raise(SIGTERM);
+	fputs(arg, f);
+}
+
+static void replace_late(void *path)
+{
+	file_replace_or_die(path, print_late, "late\n");
+}
+
+static void test_writing(const char *dir)
+{
+	char path[64];
+
 	ok(file_write(".", "file", "1") == -1 && errno == ENOENT,
 	   "file_write makes no file that is missing");
 	ok(file_write("/dev", "full", "1") == -1 && errno == ENOSPC,
@@ -79,12 +93,69 @@ static void test_writing(void)
 	ok(file_write(".", "file", "12\n") == 0 && is_file("file", 0644, "12"),
 	   "file_write writes the text, and returns 0");
 	chmod("file", 0600);
-	ok(symlink("file", "link") == 0, "a symbolic link is made");
-	file_replace_or_die("link", print_new, "three\n");
+	ok(symlink("file", "link") == 0 && symlink("..", "up") == 0, "symbolic links are made");
+	snprintf(path, sizeof(path), "up//%s/./link", strrchr(dir, '/'));
+	file_replace_or_die(path, print_new, "three\n");
 	ok(is_file("file", 0600, "three"),
-	   "file_replace: a symbolic link is followed, and a file keeps its mode");
+	   "file_replace: symbolic links are followed, and a file keeps its mode");
+	ok(died(replace_late, "file") == -1 && is_file("file", 0600, "late"),
+	   "file_replace: a signal ends the program once the file is replaced");
+	unlink("up");
 	unlink("link");
 	unlink("file");
+}
+
+static void replace_file(void *path)
+{
+	file_replace_or_die(path, print_new, "new\n");
+}
+
+/* Works in a directory of user 65534, who makes `file` a link to a file of root and a file, in turn, for ever. */
+static void flip_file(void)
+{
+	if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0)
+		_exit(EXIT_FAILURE);
+	for (;;) {
+		if (symlink("../victim", "new") == 0)
+			rename("new", "file");
+		close(open("new", O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+		rename("new", "file");
+	}
+}
+
+static void test_race(void)
+{
+	const char *title =
+		"file_replace: of another user's links, made meanwhile, none is followed";
+	bool kept = true;
+	int i, refused = 0;
+	pid_t pid;
+
+	if (geteuid() != 0) {
+		skip(title, "needs root");
+		return;
+	}
+	file_replace_or_die("victim", print_new, "old\n");
+	ok(mkdir("theirs", 0755) == 0 && chown("theirs", 65534, 65534) == 0 && chdir("theirs") == 0,
+	   "another user has a directory");
+	ok(symlink("..", "link") == 0 && lchown("link", 65534, 65534) == 0 &&
+		   died(replace_file, "link/victim") == EXIT_FAILURE && unlink("link") == 0,
+	   "file_replace: another user's link to a directory is not followed either");
+	pid = fork();
+	if (pid == 0)
+		flip_file();
+	/* A write by names alone met the victim in one of 4 to 18 tries. */
+	for (i = 0; i < 100 && kept; i++) {
+		refused += died(replace_file, "file") == EXIT_FAILURE;
+		kept = is_file("../victim", 0644, "old");
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	ok(kept, "%s (%d of %d refused)", title, refused, i);
+	unlink("new");
+	unlink("file");
+	ok(chdir("..") == 0 && rmdir("theirs") == 0 && unlink("victim") == 0,
+	   "file_replace leaves nothing in a directory of another user");
 }
 
 /* In a directory of their own, which must be empty at the end. */
@@ -97,7 +168,8 @@ static void test_files(void)
 	if (mkdtemp(dir) == NULL || getcwd(before, sizeof(before)) == NULL || chdir(dir) != 0)
 		err(EXIT_FAILURE, "%s", dir);
 	test_reading();
-	test_writing();
+	test_writing(dir);
+	test_race();
 	ok(chdir(before) == 0 && rmdir(dir) == 0 && open_files() == files,
 	   "files are closed, and file_replace leaves no other file");
 	umask(mask);
