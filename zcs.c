@@ -32,6 +32,7 @@ static int open_all(struct context *x)
 	struct rlimit files;
 	int listener;
 
+	boot_read(x->boot);
 	if (opt.json)
 		environment_read(&x->report.environment);
 	/* Before it listens: clients do not wait for this. */

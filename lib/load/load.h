@@ -43,6 +43,7 @@
 #define NO_LOAD_HELD     "held"     /* another program soaks the CPUs */
 #define NO_LOAD_BASELINE "baseline" /* the machine was not idle for its baseline */
 #define NO_LOAD_SHORT    "short"    /* the transfer ended before zcs's soakers had settled */
+#define NO_LOAD_SEVERAL  "several"  /* the streams went to several hosts; no receipt has it */
 
 #define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */
 

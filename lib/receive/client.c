@@ -136,6 +136,7 @@ static void client_figures(struct client *c)
 	uname(&system);
 	strcpy(f->version, VERSION);
 	strcpy(f->kernel, system.release);
+	strcpy(f->boot, x->boot);
 	if (isnan(f->host.load))
 		strcpy(f->no_load, meter_no_load(&x->meter, f->host.unsafe));
 	tcp_figures_read(c->place.sock, true, &f->tcp);

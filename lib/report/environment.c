@@ -59,6 +59,20 @@ void environment_read(struct environment *e)
 	globfree(&found);
 }
 
+void boot_read(char boot[BOOT_SIZE])
+{
+	uint64_t hash = 14695981039346656037u; /* FNV-1a */
+	const char *s;
+	char id[64];
+
+	*boot = '\0';
+	if (file_read_line("/proc/sys/kernel/random/boot_id", id, sizeof(id)) != 0)
+		return;
+	for (s = id; *s != '\0'; s++)
+		hash = (hash ^ (unsigned char)*s) * 1099511628211u;
+	snprintf(boot, BOOT_SIZE, "%016" PRIx64, hash);
+}
+
 /*
  * The interface.
  */

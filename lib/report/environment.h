@@ -33,6 +33,12 @@ struct link {
 /* Reads the host's environment.  To be called once, before the program drops its privileges. */
 void environment_read(struct environment *e);
 
+/*
+ * Stores a hash of the id that the kernel drew when it booted, by which programs on one kernel know each other, in
+ * containers and network namespaces, too.  Nobody can tell the id from it.  An empty string if the id cannot be read.
+ */
+void boot_read(char boot[BOOT_SIZE]);
+
 /* Reads the properties of an interface, by netdevice(7) and SIOCETHTOOL.  `interface` may be NULL or empty. */
 void link_read(struct link *l, const char *interface);
 

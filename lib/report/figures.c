@@ -134,7 +134,8 @@ const struct figure figure_table[] = {
 	 TEXT(TRANSFER, "bit rate")},
 	{"files", "files", NUMBER(COUNT, files), IN(TRANSFER), ADDED},
 	{"warmup_bytes", "warmup", NUMBER(COUNT, warmup), IN(TRANSFER), ADDED},
-	{"method", "method", STRING(WORD, method), IN(TRANSFER), TEXT(TRANSFER, "method")},
+	{"method", "method", STRING(WORD, method), IN(TRANSFER), TEXT(TRANSFER, "method"),
+	 .sum = SUM_SAME},
 	{"calls", "reads", NUMBER(COUNT, calls), IN(TRANSFER), TEXT(TRANSFER, "calls"), ADDED},
 	{NULL, NULL, DERIVED(RATE, calls_per_second), TEXT(TRANSFER, "calls/s")},
 	{"bytes_per_call", NULL, DERIVED(RATE, bytes_of_call), IN(WHY),
@@ -248,6 +249,7 @@ const struct figure figure_table[] = {
 	/* The other end's program. */
 	{NULL, "version", STRING(NAME, version)},
 	{NULL, "kernel", STRING(NAME, kernel)},
+	{NULL, "boot", STRING(NAME, boot), .sum = SUM_SAME},
 };
 const int figure_rows = (int)(sizeof(figure_table) / sizeof(figure_table[0]));
 
@@ -328,6 +330,10 @@ static void add_row(const struct figure *row, struct figures *sum, const struct 
 		sum->host.unsafe = a->host.unsafe | b->host.unsafe;
 	else if (row->sum == SUM_ADDED)
 		*(double *)member = first + second;
+	else if (row->sum == SUM_SAME && row->size > 0)
+		strcpy(member, strcmp(figure_member(row, a), figure_member(row, b)) == 0
+				       ? figure_member(row, a)
+				       : "");
 	else if (row->sum == SUM_MOST)
 		*(double *)member = fmax(first, second);
 	else if (row->sum == SUM_NONE || (row->sum == SUM_SAME && first != second))

@@ -25,6 +25,7 @@
 #include "lib/load/load.h"
 
 #define RELEASE_SIZE 65 /* of a kernel's release in struct utsname */
+#define BOOT_SIZE    17 /* of a hash of 64 bits in hexadecimal */
 
 /* The sends by MSG_ZEROCOPY: all, those that the kernel copied, and those that have not completed. */
 struct zerocopy_figures {
@@ -58,6 +59,7 @@ struct figures {
 	struct zerocopy_figures zerocopy; /* of a method that uses MSG_ZEROCOPY */
 	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
 	char kernel[RELEASE_SIZE]; /* the release of its kernel; empty: not known */
+	char boot[BOOT_SIZE];      /* which boot of which kernel; empty: not known */
 	char no_load[16];          /* why there is no load: NO_LOAD_*; empty: not known */
 	char refused[16];          /* why the other end did not serve; empty if it did */
 };
@@ -104,7 +106,7 @@ enum figure_sum {
 	SUM_LONGEST, /* the figure of the longest stream */
 	SUM_ADDED,   /* the sum; of reasons, the union */
 	SUM_MOST,    /* the greatest */
-	SUM_SAME,    /* the figure that all have, if they have the same */
+	SUM_SAME,    /* the figure or the text that all have, if they have the same */
 	SUM_NONE     /* nothing: the figure is known only of one stream */
 };
 

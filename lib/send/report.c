@@ -71,7 +71,8 @@ static const char *no_load_text(const char *word)
 		{NO_LOAD_OFF, "zcs measures it with -c"},
 		{NO_LOAD_HELD, "another program there soaks the CPUs"},
 		{NO_LOAD_BASELINE, "zcs has no baseline of its host when idle"},
-		{NO_LOAD_SHORT, "the transfer ended before its soakers had settled"}};
+		{NO_LOAD_SHORT, "the transfer ended before its soakers had settled"},
+		{NO_LOAD_SEVERAL, "the streams went to several hosts"}};
 	size_t i;
 
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -191,6 +192,7 @@ static void print_target(const struct send_options *opt, const struct send_resul
 static void print_report(const struct send_options *opt, const struct send_result *res)
 {
 	const struct figures *sent = &res->sent;
+	const bool on_lo = res->local && strcmp(res->target.interface, "lo") == 0;
 	char text[LOAD_STRLEN], n[CELL], why[DIE_MAX];
 
 	printf("%s", throughput_text(sent, text));
@@ -211,7 +213,7 @@ static void print_report(const struct send_options *opt, const struct send_resul
 	stalls_list_text(&res->stalls, TEXT_STALLS);
 	print_load(res, opt->streams);
 	print_cpus(res);
-	rows_print("interrupts and packets", GROUP_HOST, sent, res->local ? sent : &res->received);
+	rows_print("interrupts and packets", GROUP_HOST, sent, on_lo ? sent : &res->received);
 	rows_print("TCP", GROUP_TCP, sent, res->receipts > 0 ? &res->received : NULL);
 	rows_print("TCP waited for", GROUP_WAITS, sent, sent);
 	print_streams(res->stream, opt->streams);

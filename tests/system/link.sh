@@ -121,7 +121,7 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 			most=$((mtu - 12 - (v == 4 ? 40 : 60)))
 			jq -es --arg to $(of A $v) --arg from $(of B $v) --argjson mtu "$mtu" --argjson most $most \
 			    --argjson least $((mtu < 65535 ? most : most / 4)) '(.[0] |
-			    .start.interface == "eth0" and .end.both_ends_on_host == false and
+			    .start.interface == "eth0" and .end.both_ends_on_host and
 			    (.start.connected | length == 2 and all(.remote_host == $to and .local_host == $from)) and
 			    all(.end.streams[].sender; .pmtu == $mtu and .snd_mss >= $least and .snd_mss <= $most) and
 			    .end.sum_sent.bytes == 4000012 and .end.sum_received.bytes == 4000012 and .end.bytes_agree) and (.[1] |

@@ -10,7 +10,8 @@ static const char all_keys[] =
 	"packets_in=16 packets_out=17 user=18 nice=19 system=20 idle=21 iowait=22 irq=23 "
 	"softirq=24 steal=25 rcv_rtt=26 rcv_mss=27 out_of_order=28 softnet_dropped=29 "
 	"softnet_squeezed=30 switches=31 unsafe=steal version=0.2.0-rc1 "
-	"kernel=6.18.0+deb13-amd64 no_load=held instrument=countedbythepmu";
+	"kernel=6.18.0+deb13-amd64 no_load=held instrument=countedbythepmu "
+	"boot=0123456789abcdef";
 
 /* Prints figures as a receipt. */
 static void print_receipt(const struct figures *f)
@@ -62,6 +63,7 @@ static void test_sums(void)
 	a.seconds = 3; /* the longest may be the last that is added */
 	a.waits.max_cwnd = 1;
 	a.tcp.mss = 536;
+	strcpy(a.method, "eight");
 	a.tcp.retransmits = NAN;
 	figures_add(&sum, &a);
 	print_all(&sum);
@@ -173,7 +175,8 @@ static void test_keys(void)
 		   f.clients == 6 && f.host.unsafe == UNSAFE_STEAL,
 	   "the counts of a receipt and its reasons are read");
 	ok(strcmp(f.method, "seven") == 0 && strcmp(f.refused, "eight") == 0 &&
-		   strcmp(f.no_load, "held") == 0 && strncmp(f.kernel, "6.18", 4) == 0,
+		   strcmp(f.no_load, "held") == 0 && strncmp(f.kernel, "6.18", 4) == 0 &&
+		   strcmp(f.boot, "0123456789abcdef") == 0,
 	   "the words of a receipt are read");
 }
 

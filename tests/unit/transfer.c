@@ -3,8 +3,42 @@
 
 #include "tests/unit/unit.h"
 
+/* The receipts of two streams, and what they say of the server's host. */
+static void test_host(char *here)
+{
+	static const struct {
+		const char *interface, *boot[2];
+		bool local;
+	} cases[] = {{"lo", {"", ""}, true},     {"eth0", {"", ""}, false},
+		     {"eth0", {"h", "h"}, true}, {"lo", {"a", "a"}, false},
+		     {"lo", {"h", "b"}, false},  {"lo", {"a", "b"}, false},
+		     {"lo", {"a", ""}, false}};
+	struct stream_result s[2];
+	struct send_result res = {.stream = s};
+	size_t i, k;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		figures_init(&res.received);
+		for (k = 0; k < 2; k++) {
+			figures_init(&s[k].received);
+			s[k].received.seconds = s[k].received.host.load = 1;
+			strcpy(s[k].received.boot,
+			       *cases[i].boot[k] == 'h' ? here : cases[i].boot[k]);
+			figures_add(&res.received, &s[k].received);
+		}
+		strcpy(res.target.interface, cases[i].interface);
+		find_host(&res, 2);
+		k = strcmp(cases[i].boot[0], cases[i].boot[1]) != 0;
+		ok(res.local == cases[i].local && isnan(res.received.host.load) == k &&
+			   strcmp(res.received.no_load, k ? NO_LOAD_SEVERAL : "") == 0,
+		   "via %s to the boots '%s' and '%s' (h: here)", cases[i].interface,
+		   cases[i].boot[0], cases[i].boot[1]);
+	}
+}
+
 int main(void)
 {
+	char here[BOOT_SIZE];
 	static struct send_report rep;
 	static struct stream_result to_one = {.has_receipt = true, .received.cpu = 3};
 	const struct send_options opt = {.server = ""}, one = {.streams = 1, .bind = {1, {3}}};
@@ -22,5 +56,8 @@ int main(void)
 	is(cpu_role(&t, 3), "sender", "the CPU of a receiver on another host has no role here");
 	t.result.local = true;
 	is(cpu_role(&t, 3), "both", "a CPU may be that of both ends");
+	boot_read(here);
+	ok(strlen(here) == 16 && strspn(here, "0123456789abcdef") == 16, "this boot has a hash");
+	test_host(here);
 	return done();
 }
