@@ -1,0 +1,311 @@
+#include "lib/load/idle_clock.h"
+
+#include <linux/bpf.h>
+#include <linux/btf.h>
+#include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define BTF_FILE "/sys/kernel/btf/vmlinux"
+
+#define CPU_SHIFT 6 /* of the size of a CPU's counts */
+
+_Static_assert(sizeof(struct idle_clock_cpu) == 1 << CPU_SHIFT, "the programs shift");
+
+/* The functions of kernel/time/tick-sched.c to which the programs are attached. */
+enum { LOOP_ENTER, LOOP_EXIT, IRQ_ENTER, IRQ_EXIT };
+
+static const char *const hooks[IDLE_CLOCK_HOOKS] = {"tick_nohz_idle_enter", "tick_nohz_idle_exit",
+						    "tick_irq_enter", "tick_nohz_irq_exit"};
+
+/*
+ * The kernel's description of its functions and types, BTF (Documentation/bpf/btf.rst).
+ */
+
+/* The bytes of a type behind its struct btf_type: a constant, and some for each member.  Headers may be older. */
+static uint32_t bytes_behind(uint32_t info)
+{
+	enum { DECL_TAG = 17, ENUM64 = 19, KINDS };
+	static const uint8_t once[KINDS] = {
+		[BTF_KIND_INT] = 4, [BTF_KIND_ARRAY] = 12, [BTF_KIND_VAR] = 4, [DECL_TAG] = 4};
+	static const uint8_t each[KINDS] = {
+		[BTF_KIND_STRUCT] = 12,    [BTF_KIND_UNION] = 12,   [BTF_KIND_ENUM] = 8,
+		[BTF_KIND_FUNC_PROTO] = 8, [BTF_KIND_DATASEC] = 12, [ENUM64] = 12};
+	const uint32_t kind = info >> 24 & 0x1f;
+
+	return kind < KINDS ? once[kind] + each[kind] * (info & 0xffff) : UINT32_MAX;
+}
+
+/*
+ * Stores the numbers of the hooks; 0: not found.  Returns false if something of a form that is not known here comes
+ * before the last hook.
+ */
+static bool btf_find(const char *btf, size_t size, uint32_t id[IDLE_CLOCK_HOOKS])
+{
+	const char *types = btf, *names = btf;
+	struct btf_header h;
+	struct btf_type type;
+	uint32_t at = 0, number = 1;
+	int k, found = 0;
+
+	memset(id, 0, IDLE_CLOCK_HOOKS * sizeof(*id));
+	if (size < sizeof(h))
+		return false;
+	memcpy(&h, btf, sizeof(h));
+	if (h.magic != BTF_MAGIC || (uint64_t)h.hdr_len + h.type_off + h.type_len > size ||
+	    (uint64_t)h.hdr_len + h.str_off + h.str_len > size || h.str_len == 0)
+		return false;
+	types += h.hdr_len + h.type_off;
+	names += h.hdr_len + h.str_off;
+	if (names[h.str_len - 1] != '\0')
+		return false;
+	for (; found < IDLE_CLOCK_HOOKS && h.type_len - at >= sizeof(type); number++) {
+		memcpy(&type, types + at, sizeof(type));
+		at += (uint32_t)sizeof(type);
+		if (bytes_behind(type.info) > h.type_len - at || type.name_off >= h.str_len)
+			return false;
+		at += bytes_behind(type.info);
+		for (k = 0; k < IDLE_CLOCK_HOOKS && type.info >> 24 == BTF_KIND_FUNC; k++)
+			if (id[k] == 0 && strcmp(names + type.name_off, hooks[k]) == 0) {
+				id[k] = number;
+				found++;
+			}
+	}
+	return true;
+}
+
+/* Reads the numbers of the hooks from the kernel's file; or stores in `why` what is missing. */
+static bool hooks_find(const char *path, uint32_t id[IDLE_CLOCK_HOOKS], char why[DIE_MAX])
+{
+	FILE *f = fopen(path, "re");
+	struct stat st = {.st_size = 0};
+	bool known;
+	char *btf;
+	int k;
+
+	if (f == NULL) {
+		snprintf(why, DIE_MAX, "%s: %s: the kernel needs CONFIG_DEBUG_INFO_BTF", path,
+			 strerror(errno));
+		return false;
+	}
+	fstat(fileno(f), &st);
+	btf = alloc_or_die(1, (size_t)st.st_size + 1, "BTF");
+	known = btf_find(btf, fread(btf, 1, (size_t)st.st_size, f), id);
+	free(btf);
+	fclose(f);
+	for (k = 0; k < IDLE_CLOCK_HOOKS && id[k] != 0;)
+		k++;
+	if (!known)
+		snprintf(why, DIE_MAX, "%s: its form is not known", path);
+	else if (k < IDLE_CLOCK_HOOKS)
+		snprintf(why, DIE_MAX, "%s: the kernel has no function %s", path, hooks[k]);
+	return known && k == IDLE_CLOCK_HOOKS;
+}
+
+/*
+ * The programs.
+ */
+
+#define OP(op, d, s, o, i)                                                                         \
+	{                                                                                          \
+		.code = (op), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i)               \
+	}
+#define SET(d, op, i)      OP(BPF_ALU64 | (op) | BPF_K, d, 0, 0, i)
+#define SET_X(d, op, s)    OP(BPF_ALU64 | (op) | BPF_X, d, s, 0, 0)
+#define JUMP(op, d, i, to) OP(BPF_JMP | (op) | BPF_K, d, 0, to, i)
+#define LOAD(d, member)    OP(BPF_LDX | BPF_DW | BPF_MEM, d, 7, AT(member), 0)
+#define STORE(member, s)   OP(BPF_STX | BPF_DW | BPF_MEM, 7, s, AT(member), 0)
+#define STORE_K(member, i) OP(BPF_ST | BPF_DW | BPF_MEM, 7, 0, AT(member), i)
+#define CALL(function)     OP(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_##function)
+#define AT(member)         offsetof(struct idle_clock_cpu, member)
+#define OUT                (-1) /* a jump to the end */
+
+#define IF_CPU   (BPF_JMP | BPF_JGE | BPF_K) /* the instruction with the number of CPUs */
+#define LOAD_MAP (BPF_LD | BPF_DW | BPF_IMM) /* the instruction with the map */
+#define CODE_MAX 32
+
+enum { E = 1 << LOOP_ENTER, X = 1 << LOOP_EXIT, I = 1 << IRQ_ENTER, O = 1 << IRQ_EXIT, ALL = 15 };
+
+/*
+ * The instructions, and in which programs each is.  r7 is this CPU's struct, and r8 its word.  A program that an
+ * interrupt divides is wrong by the length of that interrupt at most.
+ */
+static const struct {
+	unsigned hooks;
+	struct bpf_insn insn;
+} instructions[] = {
+	{ALL, CALL(get_smp_processor_id)},
+	{ALL, OP(IF_CPU, 0, 0, OUT, 0)},
+	{ALL, SET(0, BPF_LSH, CPU_SHIFT)},
+	{ALL, OP(LOAD_MAP, 7, BPF_PSEUDO_MAP_VALUE, 0, 0)},
+	{ALL, OP(0, 0, 0, 0, 0)}, /* the second half of the instruction before */
+	{ALL, SET_X(7, BPF_ADD, 0)},
+	{E, STORE_K(in_loop, 1)},
+	{X, STORE_K(in_loop, 0)},
+	{O, LOAD(1, in_loop)}, /* a CPU with nohz_full comes here at the end of any interrupt */
+	{O, JUMP(BPF_JEQ, 1, 0, OUT)},
+	{ALL, LOAD(8, word)},
+	{X | I, SET(8, BPF_XOR, 1)}, /* now it is odd if there is nothing to begin, or to end */
+	{ALL, JUMP(BPF_JSET, 8, 1, OUT)},
+	{ALL, CALL(ktime_get_ns)},
+	{ALL, SET(0, BPF_LSH, 1)},
+	{E | O, SET_X(8, BPF_SUB, 0)},
+	{E | O, SET(8, BPF_ADD, 1)},
+	{X | I, SET_X(8, BPF_ADD, 0)},
+	{ALL, STORE(word, 8)},
+	{I, LOAD(1, interrupts)},
+	{I, SET(1, BPF_ADD, 1)},
+	{I, STORE(interrupts, 1)},
+	{ALL, SET(0, BPF_MOV, 0)},
+	{ALL, OP(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)},
+};
+
+/* Stores the program of a hook, for so many CPUs; returns its length. */
+static int assemble(int hook, int map, int cpus, struct bpf_insn program[CODE_MAX])
+{
+	size_t i;
+	int k, n = 0;
+
+	for (i = 0; i < sizeof(instructions) / sizeof(instructions[0]); i++)
+		if (instructions[i].hooks & 1u << hook)
+			program[n++] = instructions[i].insn;
+	for (k = 0; k < n; k++) {
+		if (program[k].off == OUT)
+			program[k].off = (int16_t)(n - 2 - (k + 1));
+		if (program[k].code == IF_CPU)
+			program[k].imm = cpus;
+		if (program[k].code == LOAD_MAP)
+			program[k].imm = map;
+	}
+	return n;
+}
+
+static int bpf(int command, union bpf_attr *a)
+{
+	return (int)syscall(SYS_bpf, command, a, sizeof(*a));
+}
+
+/* Loads a program, attaches it to a function of the kernel, and returns the link that holds it there. */
+static int attach(const struct bpf_insn *program, int n, uint32_t function)
+{
+	union bpf_attr load = {.prog_type = BPF_PROG_TYPE_TRACING};
+	union bpf_attr open = {.raw_tracepoint = {.name = 0}};
+	int fd, link, error;
+
+	load.expected_attach_type = BPF_TRACE_FENTRY;
+	load.attach_btf_id = function;
+	load.insns = (uintptr_t)program;
+	load.insn_cnt = (uint32_t)n;
+	load.license = (uintptr_t) "Dual MIT/GPL";
+	strcpy(load.prog_name, "zc_idle");
+	fd = bpf(BPF_PROG_LOAD, &load);
+	if (fd < 0)
+		return -1;
+	open.raw_tracepoint.prog_fd = (uint32_t)fd;
+	link = bpf(BPF_RAW_TRACEPOINT_OPEN, &open);
+	error = errno;
+	close(fd);
+	errno = error;
+	return link;
+}
+
+/*
+ * The clock.
+ */
+
+static bool has_capabilities(void)
+{
+	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct set[_LINUX_CAPABILITY_U32S_3] = {{.effective = 0}};
+	uint64_t all;
+
+	syscall(SYS_capget, &h, set);
+	all = set[0].effective | (uint64_t)set[1].effective << 32;
+	return all >> CAP_SYS_ADMIN & 1 || (all >> CAP_BPF & 1 && all >> CAP_PERFMON & 1);
+}
+
+/* Stores why bpf(2) has failed. */
+static void explain(int error, bool capable, char why[DIE_MAX])
+{
+	char self[256] = "";
+
+	if (error == EPERM && !capable) {
+		if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+			strcpy(self, program_invocation_name);
+		snprintf(why, DIE_MAX,
+			 "bpf(2) needs CAP_BPF and CAP_PERFMON: become root, or run "
+			 "'setcap cap_bpf,cap_perfmon+ep %s'",
+			 printable(self));
+	} else if (error == EPERM) {
+		snprintf(why, DIE_MAX,
+			 "bpf(2): the kernel forbids these programs: see its lockdown, its "
+			 "security modules, and the container's limits");
+	} else {
+		snprintf(why, DIE_MAX,
+			 "bpf(2): error %d (%s): the kernel needs CONFIG_BPF_JIT and "
+			 "CONFIG_FUNCTION_TRACER",
+			 error, strerror(error));
+	}
+}
+
+bool idle_clock_open(struct idle_clock *c, int last, char why[DIE_MAX])
+{
+	union bpf_attr a = {.map_type = BPF_MAP_TYPE_ARRAY};
+	struct bpf_insn program[CODE_MAX];
+	uint32_t id[IDLE_CLOCK_HOOKS];
+	void *map = MAP_FAILED;
+	bool open;
+	int k;
+
+	*c = (struct idle_clock){.map = -1, .link = {-1, -1, -1, -1}};
+#if !(defined(__x86_64__) || defined(__aarch64__)) || !defined(__LP64__)
+	snprintf(why, DIE_MAX, "it works on 64-bit x86 and arm64 only");
+	return false;
+#endif
+	if (!hooks_find(BTF_FILE, id, why))
+		return false;
+	c->size = ((size_t)last + 1) << CPU_SHIFT;
+	a.key_size = sizeof(uint32_t);
+	a.value_size = (uint32_t)c->size;
+	a.max_entries = 1;
+	a.map_flags = BPF_F_MMAPABLE;
+	c->map = bpf(BPF_MAP_CREATE, &a);
+	if (c->map >= 0)
+		map = mmap(NULL, c->size, PROT_READ, MAP_SHARED, c->map, 0);
+	open = map != MAP_FAILED;
+	if (open)
+		c->cpu = map;
+	for (k = 0; k < IDLE_CLOCK_HOOKS && open; k++) {
+		c->link[k] = attach(program, assemble(k, c->map, last + 1, program), id[k]);
+		open = c->link[k] >= 0;
+	}
+	if (!open) {
+		explain(errno, has_capabilities(), why);
+		idle_clock_close(c);
+	}
+	return open;
+}
+
+double idle_clock_seconds(const struct idle_clock *c, int cpu, uint64_t ns)
+{
+	const uint64_t word = c->cpu[cpu].word;
+
+	return 1e-9 * (double)((word % 2 != 0 ? word - 1 + 2 * ns : word) / 2);
+}
+
+void idle_clock_close(struct idle_clock *c)
+{
+	int k;
+
+	if (c->size == 0)
+		return;
+	if (c->cpu != NULL)
+		munmap((void *)(uintptr_t)c->cpu, c->size);
+	for (k = 0; k < IDLE_CLOCK_HOOKS; k++)
+		if (c->link[k] >= 0)
+			close(c->link[k]);
+	if (c->map >= 0)
+		close(c->map);
+	*c = (struct idle_clock){.map = -1, .link = {-1, -1, -1, -1}};
+}
