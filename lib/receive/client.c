@@ -68,6 +68,7 @@ static int warm_up(struct client *c)
 	ssize_t n;
 
 	c->warming = true;
+	c->context->group.warms_up = true;
 	/* The end of the warm-up interrupts the wait: a stall after it is measured. */
 	while (more > 0 && (now = now_ns()) < end)
 		if (has_come(c, (int)((end - now) / 1000000) + 1))

@@ -37,10 +37,11 @@ void figures_between(const struct context *x, const struct mark *from, const str
 	strcpy(f->method, x->opt->method->name);
 }
 
-/* Begins an interval. */
-static void interval_begin(struct context *x)
+/* Begins an interval; returns whether a client was in its warm-up in the one before. */
+static bool interval_begin(struct context *x)
 {
 	struct interval *i = &x->group.interval;
+	const bool warmed_up = atomic_exchange(&x->group.warms_up, false) || i->warm_up;
 	const struct client *c;
 
 	i->begin.bytes = x->group.removed_bytes;
@@ -51,6 +52,7 @@ static void interval_begin(struct context *x)
 		i->warm_up |= c->warming;
 	}
 	mark_now(&x->meter, &i->begin);
+	return warmed_up || i->warm_up;
 }
 
 void group_join(struct context *x, struct client *c)
@@ -128,15 +130,14 @@ void group_remove(struct context *x, struct client *c)
 void interval_next(struct context *x)
 {
 	struct client_group *g = &x->group;
-	const struct interval last = g->interval;
+	const struct mark last = g->interval.begin;
+	const bool warm_up = interval_begin(x);
 	struct figures f;
 
-	interval_begin(x);
-	figures_between(x, &last.begin, &g->interval.begin, &f);
+	figures_between(x, &last, &g->interval.begin, &f);
 	f.clients = (uint64_t)g->n;
 	meter_say(&x->meter, &f.host);
 	if (f.clients > 0 && f.bytes > 0)
-		report_group_interval(&x->report, &f,
-				      seconds_between(g->stalls.start_ns, last.begin.ns),
-				      last.warm_up || g->interval.warm_up);
+		report_group_interval(&x->report, &f, seconds_between(g->stalls.start_ns, last.ns),
+				      warm_up);
 }

@@ -72,6 +72,7 @@ struct client_group {
 	bool summary;                /* a client has a summary */
 	bool finished;               /* a client has sent all that it announced */
 	bool failed;                 /* a client failed, since the start */
+	_Atomic bool warms_up;       /* a client has begun its warm-up in this interval */
 	struct interval {
 		struct mark begin;
 		bool warm_up; /* a client was in its warm-up when it began */

@@ -55,7 +55,7 @@ void report_client(struct report *r, const struct place *p, const struct figures
 
 /*
  * Prints the figures of an interval that began `start` seconds after the group, and had f->clients clients at its
- * end; `warm_up`: a client was in its warm-up at either end.
+ * end; `warm_up`: a client was in its warm-up in it.
  */
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up);
 

@@ -147,6 +147,10 @@ beside '-I: both ends print a row for each interval before the report, those of 
 	# An interval that ends with the last client may have its line behind it.
 	[ "$(tail -n 1 kinds)" != line ] || sed -i '$d' kinds
 	printf 'warm\nline\nsummary\n' | diff - kinds
+	start_zcs -I 0.4
+	exits 0 "$zcc" -s 0 -p "$PORT" --warmup 0.1 -t 2 $paced
+	wait_until grep -q ^127 zcs.out
+	grep ' 0\.0-' zcs.out | grep '  warm-up$' # though it was over before the row's end
 	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.2 --warmup 0.2 -t 0.5 $paced --json
 	grep -o '"omitted":[a-z]*' out | uniq >omitted # of the stream and of the sum, in each interval
 	printf '"omitted":true\n"omitted":false\n' | diff - omitted

@@ -116,11 +116,14 @@ static void test_group(void)
 	   "a group of clients that were cut has no throughput");
 }
 
-/* Half a second before the first of four intervals; a client warms up in one, and in one nothing comes. */
+/*
+ * Half a second before the first of five intervals: a client is in its warm-up when one ends, and when the next begins;
+ * in one another client begins and ends its warm-up, and in one nothing comes.
+ */
 static void test_intervals(void)
 {
 	const char *p;
-	int lines = 0, i;
+	int lines = 0, warm = 0, i;
 
 	server_init(false);
 	capture(STDOUT_FILENO);
@@ -129,18 +132,24 @@ static void test_intervals(void)
 	group_join(&x, &client[1]);
 	x.group.stalls.start_ns = x.group.interval.begin.ns = now_ns() - 500000000;
 	client[1].bytes = 1024000;
-	for (i = 0; i < 4; i++) {
-		client[0].bytes += i != 1 ? 1024000 : 0;
+	for (i = 0; i < 5; i++) {
+		client[0].bytes += i != 2 ? 1024000 : 0;
 		client[1].warming = i == 0;
-		if (i == 3) /* all that it sent was its warm-up */
+		x.group.warms_up = i == 3;
+		if (i == 4) /* all that it sent was its warm-up */
 			group_remove(&x, &client[1]);
 		interval_next(&x);
 	}
 	for (p = captured(); (p = strchr(p, '\n')) != NULL; p++)
 		lines++;
+	for (p = printed; (p = strstr(p, "  warm-up")) != NULL; p++)
+		warm++;
 	has(printed, " 0.0-0.5", "the first interval begins with its group");
-	has(printed, "  warm-up  2 clients\n", "an interval in which a client warms up says so");
-	ok(lines == 4, "an interval is printed if bytes came in it");
+	has(printed, "  warm-up  2 clients\n", "a row has its warm-up and its clients");
+	ok(warm == 3,
+	   "a warm-up is in an interval at its begin, at its end, or between the two: %d of 3",
+	   warm);
+	ok(lines == 5, "an interval is printed if bytes came in it");
 }
 
 TESTS(test_figures, test_group, test_intervals)
