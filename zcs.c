@@ -51,6 +51,8 @@ static int open_all(struct context *x)
 	return listener;
 }
 
+#define NOTIFY_SECONDS 1 /* in which the service manager has to take the message */
+
 /* Tells the service manager, if there is one, that clients can connect: sd_notify(3). */
 static void notify_ready(void)
 {
@@ -59,14 +61,19 @@ static void notify_ready(void)
 	const size_t len = path != NULL ? strlen(path) : 0;
 	int fd;
 
-	if (len < 2 || len >= sizeof(to.sun_path))
+	if (len < 2)
 		return;
+	if (len >= sizeof(to.sun_path)) {
+		warnx("NOTIFY_SOCKET %s: %s", printable(path), strerror(ENAMETOOLONG));
+		return;
+	}
 	memcpy(to.sun_path, path, len);
 	if (*path == '@') /* an abstract name */
 		to.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || sendto(fd, "READY=1", 7, MSG_NOSIGNAL, (struct sockaddr *)&to,
-			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
+	if (fd < 0 || sock_set_timeout(fd, NOTIFY_SECONDS) != 0 ||
+	    sendto(fd, "READY=1", 7, MSG_NOSIGNAL, (struct sockaddr *)&to,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
 		warnx("NOTIFY_SOCKET %s: %s", printable(path), strerror(errno));
 	if (fd >= 0)
 		close(fd);

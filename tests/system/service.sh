@@ -34,4 +34,20 @@ it 'zcs: the service manager is told that it is ready, by a path or an abstract 
 		END
 	done
 ); ok
+it 'zcs: a service manager whose socket is full, or has too long a name, is named, and zcs serves on'; ( begin; need python3
+	python3 - "$BIN/zcs" <<-'END'
+		import os, select, socket, subprocess, sys
+		full, s = (socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for i in range(2))
+		full.bind("full")
+		while s.connect_ex("full") == 0 and select.select([], [s], [], 0)[1]: s.send(b"x")
+		def run(name, why):
+		    zcs = subprocess.Popen([sys.argv[1], "-p", "0"], stderr=-1, text=True, env={**os.environ, "NOTIFY_SOCKET": name})
+		    assert zcs.stderr.readline() == "zcs: NOTIFY_SOCKET %s: %s\n" % (name, why)
+		    assert "listening on" in zcs.stderr.readline()
+		    zcs.terminate()
+		    assert zcs.wait() == 0
+		run("full", "Resource temporarily unavailable")
+		run(108 * "x", "File name too long")
+	END
+); ok
 finish
