@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio_ext.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 /*
@@ -309,19 +310,35 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 	if (fd >= 0 && (p.mode == 0 || fchmod(fd, p.mode & 0777) == 0))
 		f = fdopen(fd, "w");
 	if (f != NULL) {
-		print(f, arg);
+		if (print != NULL)
+			print(f, arg);
 		is_whole = fflush(f) == 0 && TEMP_FAILURE_RETRY(fsync(fd)) == 0;
 	}
-	if (!is_whole || renameat(p.dir, new, p.dir, p.name) != 0) {
-		e = errno;
+	if (is_whole && print != NULL)
+		is_whole = renameat(p.dir, new, p.dir, p.name) == 0;
+	e = errno;
+	if (!is_whole || print == NULL)
 		unlinkat(p.dir, new, 0);
+	if (!is_whole)
 		die_of(e, "cannot write %s", path);
-	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	fclose(f);
 	free(new);
 	free(p.name);
 	close(p.dir);
+}
+
+/* The file itself is another one whenever it was replaced. */
+int file_lock_or_die(const char *path)
+{
+	struct place p = place_find_or_die(path);
+	const int fd = openat(p.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || TEMP_FAILURE_RETRY(flock(fd, LOCK_EX)) != 0)
+		die_errno("%s: its directory cannot be locked", path);
+	free(p.name);
+	close(p.dir);
+	return fd;
 }
 
 /*

@@ -145,10 +145,17 @@ int file_write(const char *dir, const char *name, const char *text);
 /*
  * Replaces a file by what print(f, arg) writes: a reader sees the old file or the whole new one, with the mode of
  * the old.  Symbolic links of this user and of root are followed.  A link of another user is an error, since
- * anybody can make one in a directory such as /tmp.  A file that is not regular is an error, too.
+ * anybody can make one in a directory such as /tmp.  A file that is not regular is an error, too.  If `print` is
+ * NULL, it only tries whether there can be a new file.
  */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg),
 			 const void *arg);
+
+/*
+ * Waits until no other process has locked the directory of a file, and locks it until the returned descriptor is
+ * closed: what the file has may be read, and replaced by more.
+ */
+int file_lock_or_die(const char *path);
 
 /*
  * Threads.

@@ -139,7 +139,7 @@ static void name_run(const struct plan *plan, int i)
 
 /* Runs the plan, one round after the other.  Returns NULL or what is wrong. */
 static const char *send_rounds(struct send_report *rep, const struct fileset *set,
-			       struct plan *plan, const struct saved *kept, char why[DIE_MAX])
+			       struct plan *plan, char why[DIE_MAX])
 {
 	const double precision = opt.compare.precision;
 	const char *ports = opt.port, *error = NULL;
@@ -166,7 +166,7 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 		}
 		/* A signal may have come when a round was complete. */
 		if (opt.compare.save != NULL && plan->rounds > rounds)
-			saved_append_or_die(kept, plan, opt.compare.save);
+			saved_append_or_die(plan, opt.compare.save);
 		if (precision > 0 &&
 		    (plan_is_precise(plan, precision) || plan_is_hopeless(plan, precision)))
 			break;
@@ -179,15 +179,10 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 static void plan_find(struct plan *plan, struct saved *before, struct saved *kept)
 {
 	const char *save = opt.compare.save, *against = opt.compare.against;
-	const bool is_new = save != NULL && access(save, F_OK) != 0;
 
 	if (save != NULL) {
 		saved_read_or_die(kept, "--save", save);
-		if (kept->last != NULL)
-			comparison_check_or_die(plan, kept->last, "--save", save);
-		saved_append_or_die(kept, plan, save);
-		if (is_new)
-			unlink(save);
+		saved_append_or_die(plan, save);
 	}
 	if (against != NULL) {
 		saved_read_or_die(before, "--against", against);
@@ -245,7 +240,7 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	if (opt.preload)
 		fileset_preload(&set);
 	rep->plan = opt.compare.wanted ? &plan : NULL;
-	error = send_rounds(rep, &set, &plan, &kept, why);
+	error = send_rounds(rep, &set, &plan, why);
 	rep->plan = NULL;
 	/* In JSON the last object has the error. */
 	prints = opt.compare.wanted && plan.rounds > 0 && (error == NULL || !opt.json);

@@ -29,6 +29,7 @@ void plan_close(struct plan *p)
 	if (p->n > 0)
 		free(p->run[0].figure[0]);
 	free(p->run);
+	free(p->text);
 	*p = (struct plan){.n = 0};
 }
 

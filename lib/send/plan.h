@@ -7,7 +7,7 @@
  *	while (plan.rounds < rounds && !plan_is_precise(&plan, 0.03))
  *		for (k = 0; k < plan.n; k++)
  *			plan_add(&plan, plan_turn(&plan, k), &result);
- *	saved_append_or_die(&kept, &plan, "now.tsv");
+ *	saved_append_or_die(&plan, "now.tsv");
  *	comparison_print(&plan, &report, NULL);
  *	saved_close(&kept);
  *	plan_close(&plan);
@@ -76,6 +76,7 @@ struct plan {
 	struct plan *earlier;                   /* the session before, of the same plan, or NULL */
 	struct plan *before;                    /* the last session of --against, or NULL */
 	struct plan *kept; /* the last session that the file of --save had, or NULL */
+	char *text;        /* the session, as the file of --save has it; NULL: it has not */
 };
 
 /* Makes a plan of `rounds` rounds at most, in which no figure is known yet. */
@@ -153,17 +154,17 @@ bool plan_is_same_run(const struct plan_run *a, const struct plan_run *b);
 struct saved {
 	struct plan *last; /* the last session, by which the others are found; NULL: none */
 	char *text;        /* of the file as it was read, or NULL */
-	struct plan *adds; /* of saved_append_or_die() */
 };
 
 /* Reads a file that `option` names, or dies; one that is missing or empty has no session. */
 void saved_read_or_die(struct saved *s, const char *option, const char *path);
 
 /*
- * Writes what was read, as it was, and behind it a session of the plan; without a complete round that
- * tries whether the file can be written.
+ * Adds the session of a plan to what the file has now, or replaces it there by one of more rounds; without a
+ * complete round it only tries whether that is possible.  Several processes may do so at a time.  Dies if the file
+ * has sessions of another plan.
  */
-void saved_append_or_die(const struct saved *s, struct plan *p, const char *path);
+void saved_append_or_die(struct plan *p, const char *path);
 void saved_close(struct saved *s);
 
 /*

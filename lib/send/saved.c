@@ -90,23 +90,22 @@ static void print_field(FILE *f, const struct column *c, const void *field)
 	fputs(text[0] != '\0' ? text : "-", f);
 }
 
-/* Prints what a file is to have: the sessions that were read, and that of a plan. */
-static void print_content(FILE *f, const void *saved)
+/* Returns the text of a plan's session, to be freed; the first of a file has the columns' names. */
+static char *session_text(struct plan *p, bool is_first)
 {
-	const struct saved *s = saved;
-	struct plan *p = s->adds;
 	struct utsname u;
+	size_t size;
+	char *text;
+	FILE *f = open_memstream(&text, &size);
 	uint64_t round;
 	int i, k;
 
-	if (s->text != NULL)
-		fputs(s->text, f);
-	if (p->rounds == 0)
-		return;
+	if (f == NULL)
+		die_errno("a session");
 	uname(&u);
 	fprintf(f, "# zcc %s, %s %s %s, %s\n", VERSION, u.sysname, u.release, u.machine,
 		u.nodename);
-	for (k = 0; k < COLUMNS && s->last == NULL; k++)
+	for (k = 0; k < COLUMNS && is_first; k++)
 		fprintf(f, "%s%c", columns[k].name, k < COLUMNS - 1 ? '\t' : '\n');
 	for (i = 0; i < p->rounds * p->n; i++)
 		for (k = 0; k < COLUMNS; k++) {
@@ -114,11 +113,46 @@ static void print_content(FILE *f, const void *saved)
 			print_field(f, &columns[k], field_of(p, i, &columns[k], &round));
 			fputc(k < COLUMNS - 1 ? '\t' : '\n', f);
 		}
+	if (fclose(f) != 0)
+		die_errno("a session");
+	return text;
 }
 
-void saved_append_or_die(const struct saved *s, struct plan *p, const char *path)
+/* What a file is to have: a session between those before and behind it. */
+struct content {
+	size_t before; /* bytes */
+	const char *text, *session, *behind;
+};
+
+static void print_content(FILE *f, const void *content)
 {
-	file_replace_or_die(path, print_content, &(struct saved){s->last, s->text, p});
+	const struct content *c = content;
+
+	fwrite(c->text, 1, c->before, f);
+	fprintf(f, "%s%s", c->session, c->behind);
+}
+
+void saved_append_or_die(struct plan *p, const char *path)
+{
+	const int lock = file_lock_or_die(path);
+	struct content c = {.session = ""};
+	struct saved now;
+	const char *own;
+
+	saved_read_or_die(&now, "--save", path);
+	if (now.last != NULL)
+		comparison_check_or_die(p, now.last, "--save", path);
+	own = p->text != NULL ? strstr(now.text, p->text) : NULL;
+	c.text = now.text;
+	c.behind = own != NULL ? own + strlen(p->text) : now.text + strlen(now.text);
+	c.before = (size_t)((own != NULL ? own : c.behind) - now.text);
+	if (p->rounds > 0) {
+		free(p->text);
+		c.session = p->text = session_text(p, c.before == 0);
+	}
+	file_replace_or_die(path, p->rounds > 0 || c.before > 0 ? print_content : NULL, &c);
+	saved_close(&now);
+	close(lock);
 }
 
 /*

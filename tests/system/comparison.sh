@@ -93,6 +93,22 @@ beside '--save: a session is added to those of the file, and sessions are compar
 	tail -n 1 out | grep '"sessions":1,"against":"zcc [^"]*","against_rounds":2,"against_sessions":1,'
 	[ "$(grep -c '^# zcc ' one.tsv)" -eq 2 ]
 ) & later
+beside '--save: sessions of four zcc that run at a time are all kept, and of another plan none is added'; ( begin; need flock
+	for i in 1 2 3 4; do
+		"$zcc" -q -s 0 -p "$PORT" -r 3 --save at-once.tsv -T $i ../file >out.$i 2>err.$i &
+	done
+	wait
+	[ "$(cut -f 1,26 at-once.tsv | grep '^[1-9]' | sort | xargs)" = '1 1 1 2 1 3 1 4 2 1 2 2 2 3 2 4 3 1 3 2 3 3 3 4' ]
+	compare -r 1 --against at-once.tsv ../file
+	grep '^before: 3 rounds in at-once.tsv' out
+	start_zcc other -m send -r 500 -t 0.05 --save other.tsv
+	wait_until test -s other.tsv
+	cp at-once.tsv sessions.tsv
+	flock . mv sessions.tsv other.tsv
+	zcc_ends other 1
+	grep 'zcc: --save: other.tsv is of another plan: its run 1 is sendfile' other.err
+	cmp other.tsv at-once.tsv
+) & later
 beside '--against: what differs has a line: server, -t, warm-up, congestion; a saved load keeps its reasons'; ( begin
 	awk -F '\t' -v OFS='\t' 'NR > 2 { $10 = "baseline_busy"; $15 = "other" } { print }' ../plan.tsv >changed.tsv
 	compare -s 127.0.0.1 -m send,mmap -r 1 -t 0.1 --warmup 0.1 --against changed.tsv
@@ -120,7 +136,7 @@ beside '-c with --idle: each run by either instrument, in turn; --retry: a run w
 	# The lock is free once a run is to be repeated.
 	echo 'until grep -q "repeated, 1 of 3" err; do sleep 0.01; done; flock -u 9' >free
 	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero; exec 9</dev/zero; flock 9; timeout 20 sh free & exec "$@"' sh \
-	    $hasten_by "$zcc" -c --wait 0 --retry 3 -s 0 -p "$PORT" -t 0.1 --congestion reno
+	    $hasten_by "$zcc" -c --wait 0 --retry 3 -s 0 -p "$PORT" -t 1 --congestion reno
 	[ "$(grep -c 'CPUs are being soaked already' err)" -eq 1 ]
 	grep 'soaked_already): the run is repeated, 1 of 3' err
 	[ "$(grep -c '^  to ' out)" -eq 1 ]

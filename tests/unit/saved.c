@@ -51,7 +51,7 @@ static void test_round_trip(void)
 	   "the figures of a receiver are in their places");
 	is(s.last->setting[PLAN_MACHINE], "zcc 1.0, Linux 6.1 x86_64, host",
 	   "the machine is that of the first line");
-	saved_append_or_die(&(struct saved){.last = NULL}, s.last, path);
+	saved_append_or_die(s.last, path);
 	saved_read_or_die(&again, "--against", path);
 	unlink(path);
 	is(strchr(again.text, '\n') + 1, strchr(TWO, '\n') + 1,
@@ -133,7 +133,7 @@ static void test_sessions(void)
 		saved_read_or_die(&s, "--save", path);
 		plan_set(s.last, PLAN_TITLE, "%s", title[i]);
 		s.last->rounds = i < 2 ? 1 : 0;
-		saved_append_or_die(&s, s.last, path);
+		saved_append_or_die(s.last, path);
 		saved_close(&s);
 	}
 	saved_read_or_die(&s, "--against", path);
