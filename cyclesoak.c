@@ -43,14 +43,6 @@ struct monitor {
  * Reports: a line per period and a closing one, as text or JSON.
  */
 
-/* The load of the i-th CPU.  Any reason that makes the machine's load unsafe holds for it, too. */
-static void load_of_cpu(const struct monitor *m, int i, unsigned unsafe, struct load *l)
-{
-	gauge_between(&m->gauge, &m->from.each[i], &m->to.each[i], i, l);
-	if (!isnan(l->load))
-		l->unsafe |= unsafe;
-}
-
 /* The line of a period, which continues on further lines if there are many CPUs. */
 static void report_text(const struct monitor *m, const struct load *l)
 {
@@ -71,7 +63,8 @@ static void report_text(const struct monitor *m, const struct load *l)
 			wrap_add(&line, ", ", "slowed %.1f%%", percent(l->slowed));
 	}
 	for (i = 0; i < cpus->n && opt.per_cpu && gauge_measures(&m->gauge); i++) {
-		load_of_cpu(m, i, l->unsafe, &one); /* none where all have none */
+		gauge_load_cpu(&m->gauge, &m->from, &m->to, i, l->unsafe,
+			       &one); /* none where all have none */
 		wrap_add(&line, ", ", "cpu%d %s", cpus->id[i],
 			 load_text(one.load, NAN, one.unsafe, load));
 	}
@@ -111,7 +104,7 @@ static void report_json(struct monitor *m, const struct load *l)
 	json_rows(&j, &f, IN_HOST);
 	json_open(&j, "load_by_cpu", '[');
 	for (i = 0; i < cpus->n && gauge_measures(&m->gauge); i++) {
-		load_of_cpu(m, i, l->unsafe, &one.host);
+		gauge_load_cpu(&m->gauge, &m->from, &m->to, i, l->unsafe, &one.host);
 		json_open(&j, NULL, '{');
 		json_count(&j, "cpu", (uint64_t)cpus->id[i]);
 		json_rows(&j, &one, IN_CPU);

@@ -3,7 +3,8 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#include "lib/load/counters.h"
+#include "lib/load/cputime.h"
+#include "lib/load/keeper.h"
 #include "lib/load/statistics.h"
 
 #define CAL_WINDOWS     4  /* windows of a round: a second */
@@ -11,32 +12,47 @@
 #define CAL_BUSY_ROUNDS 2  /* busy rounds in a row that show a busy machine: one may pass */
 #define WINDOWS_MAX     (CAL_ROUNDS * CAL_WINDOWS)
 
+/* Reads what the soaker of each CPU has counted, and what the host took; of all of them only that. */
+static void read_all(const struct soaker *s, const struct cpus *cpus, struct load_sample *at)
+{
+	const int n = cpus->n;
+	cpu_times *times = alloc_or_die((size_t)n + 1, sizeof(*times), "calibration");
+	uint64_t ns;
+	int i;
+
+	cpu_times_read(cpus, n == s->online, times, &ns);
+	for (i = 0; i <= n; i++) {
+		at[i] = (struct load_sample){.steal = 0};
+		if (i < n)
+			soak_count(s, i, &at[i]);
+		at[i].steal = times[i][CPU_STEAL];
+	}
+	free(times);
+}
+
 /* A measurement in progress, window after window. */
 struct windows {
 	const struct soaker *soaker;
-	int cpus, n;                   /* the number of CPUs, and of windows so far */
-	double steal[WINDOWS_MAX + 1]; /* steal_seconds() before the first and after each window */
-	struct load_sample at[];       /* of each CPU, before the first and after each window */
+	const struct cpus *cpus;
+	int n; /* the number of windows so far */
+	struct load_sample
+		at[]; /* of each CPU and of all, before the first and after each window */
 };
 
-static void windows_read(struct windows *w)
+static struct load_sample *windows_at(struct windows *w, int k)
 {
-	int i;
-
-	for (i = 0; i < w->cpus; i++)
-		soak_count(w->soaker, i, &w->at[w->n * w->cpus + i]);
-	w->steal[w->n] = steal_seconds();
+	return &w->at[(size_t)k * ((size_t)w->cpus->n + 1)];
 }
 
-/* Begins a measurement of `cpus` CPUs, to be freed by free(3). */
-static struct windows *windows_start(const struct soaker *s, int cpus)
+/* Begins a measurement of these CPUs, to be freed by free(3). */
+static struct windows *windows_start(const struct soaker *s, const struct cpus *cpus)
 {
-	const size_t samples = (size_t)cpus * (WINDOWS_MAX + 1);
+	const size_t samples = ((size_t)cpus->n + 1) * (WINDOWS_MAX + 1);
 	struct windows *w = alloc_or_die(1, sizeof(*w) + samples * sizeof(w->at[0]), "calibration");
 
 	w->soaker = s;
 	w->cpus = cpus;
-	windows_read(w);
+	read_all(s, cpus, w->at);
 	return w;
 }
 
@@ -46,29 +62,30 @@ static void windows_add(struct windows *w)
 	sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
 	soaker_check_or_die(w->soaker);
 	w->n++;
-	windows_read(w);
+	read_all(w->soaker, w->cpus, windows_at(w, w->n));
 }
 
 /* What the soaker of a CPU counted in n windows from the k-th on: seconds, and turns. */
-static struct load_sample counted(const struct windows *w, int cpu, int k, int n)
+static struct load_sample counted(struct windows *w, int cpu, int k, int n)
 {
-	const struct load_sample *from = &w->at[k * w->cpus + cpu], *to = from + n * w->cpus;
+	const struct load_sample *from = &windows_at(w, k)[cpu], *to = &windows_at(w, k + n)[cpu];
 	const double time = to->time - from->time;
 
 	return (struct load_sample){.time = time,
 				    .tasks = fmin(time, fmax(0, to->tasks - from->tasks)),
 				    .host = to->host - from->host,
 				    .spin = fmax(0, to->spin - from->spin),
-				    .work = to->work - from->work};
+				    .work = to->work - from->work,
+				    .steal = steal_between(from->steal, to->steal)};
 }
 
 /* The sum of the last n windows of all CPUs. */
-static struct load_sample windows_sum(const struct windows *w, int n)
+static struct load_sample windows_sum(struct windows *w, int n)
 {
 	struct load_sample sum = {.time = 0}, one;
 	int i;
 
-	for (i = 0; i < w->cpus; i++) {
+	for (i = 0; i < w->cpus->n; i++) {
 		one = counted(w, i, w->n - n, n);
 		sum.time += one.time;
 		sum.tasks += one.tasks;
@@ -97,34 +114,34 @@ static void store_means(struct calibration *c)
  * time that tasks and the host left to a soaker.  The standard deviations of the machine are those of the mean
  * of its CPUs in a window.
  */
-static void windows_store(const struct windows *w, int n, struct calibration *c)
+static void windows_store(struct windows *w, int n, struct calibration *c)
 {
-	const struct load_sample sum = windows_sum(w, n);
+	const int cpus = w->cpus->n, first = w->n - n;
 	double tasks[WINDOWS_MAX], spin[WINDOWS_MAX], speed[WINDOWS_MAX];
 	double all_tasks[WINDOWS_MAX] = {0}, all_spin[WINDOWS_MAX] = {0};
-	double took = 0, doubt, left, mean;
-	const int first = w->n - n;
+	double took, doubt, left, mean;
+	struct load_sample all, one;
 	struct baseline *b;
-	struct load_sample one;
 	int i, k;
 
-	if (w->steal[w->n] > 0)
-		took = host_took(sum.host, steal_between(w->steal[first], w->steal[w->n]), sum.spin,
-				 sum.time, &doubt);
-	c->cpu = alloc_or_die((size_t)w->cpus, sizeof(*c->cpu), "calibration");
+	c->cpu = alloc_or_die((size_t)cpus, sizeof(*c->cpu), "calibration");
 	c->total = 0;
 	c->windows = n;
 	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
-	for (i = 0, b = c->cpu; i < w->cpus; i++, b++) {
+	for (i = 0, b = c->cpu; i < cpus; i++, b++) {
+		all = counted(w, i, first, n);
+		took = windows_at(w, w->n)[i].steal > 0
+			       ? host_took(all.host, all.steal, all.spin, all.time, &doubt)
+			       : 0;
 		for (k = 0; k < n; k++) {
 			one = counted(w, i, first + k, 1);
 			left = one.time - one.tasks -
-			       took * (sum.host > 0 ? one.host / sum.host : one.time / sum.time);
+			       took * (all.host > 0 ? one.host / all.host : one.time / all.time);
 			tasks[k] = one.tasks / one.time;
 			spin[k] = left > 0 ? fmin(1, one.spin / left) : 0;
 			speed[k] = one.spin > 0 ? one.work / one.spin : 0;
-			all_tasks[k] += tasks[k] / w->cpus;
-			all_spin[k] += spin[k] / w->cpus;
+			all_tasks[k] += tasks[k] / cpus;
+			all_spin[k] += spin[k] / cpus;
 		}
 		mean_of(tasks, n, &b->tasks, &b->tasks_sd);
 		mean_of_middle(spin, n, &b->spin, &b->spin_sd);
@@ -149,7 +166,7 @@ static bool measure(const struct instrument *in, struct calibration *c, double s
 	bool whole;
 
 	soaker_limits(in->soaker, &c->begin);
-	w = windows_start(in->soaker, c->cpus.n);
+	w = windows_start(in->soaker, &c->cpus);
 	while (w->n < n && (stop == NULL || *stop == 0))
 		windows_add(w);
 	whole = w->n == n;
@@ -163,31 +180,30 @@ static bool measure(const struct instrument *in, struct calibration *c, double s
 static void sample(const struct instrument *in, const struct calibration *c,
 		   struct load_sample *sum, struct load_sample *each)
 {
-	const struct soaker *s = in->soaker;
+	const int n = c->cpus.n;
 	const struct baseline *b = c->cpu;
-	struct load_sample one;
-	int i;
+	struct load_sample *at = alloc_or_die((size_t)n + 1, sizeof(*at), "load"), *one;
+	struct limits_mark limits;
 
-	soaker_check_or_die(s);
-	*sum = (struct load_sample){.steal = 0};
-	soaker_limits(s, &sum->limits); /* before the clock, as it takes some time */
-	sum->steal = steal_seconds();
-	for (i = 0; i < c->cpus.n; i++, b++) {
-		soak_count(s, i, &one);
-		one.spin /= b->spin;
-		one.work /= b->spin * b->speed;
-		one.steal = sum->steal / c->cpus.n;
-		one.limits = sum->limits;
-		sum->ns = one.ns;
-		sum->time += one.time;
-		sum->spin += one.spin;
-		sum->work += one.work;
-		sum->tasks += one.tasks;
-		sum->host += one.host;
-		sum->switches += one.switches;
-		if (each != NULL)
-			each[i] = one;
+	soaker_check_or_die(in->soaker);
+	soaker_limits(in->soaker, &limits); /* before the clock, as it takes some time */
+	read_all(in->soaker, &c->cpus, at);
+	*sum = (struct load_sample){.steal = at[n].steal, .limits = limits};
+	for (one = at; one < at + n; one++, b++) {
+		one->spin /= b->spin;
+		one->work /= b->spin * b->speed;
+		one->limits = limits;
+		sum->ns = one->ns;
+		sum->time += one->time;
+		sum->spin += one->spin;
+		sum->work += one->work;
+		sum->tasks += one->tasks;
+		sum->host += one->host;
+		sum->switches += one->switches;
 	}
+	if (each != NULL)
+		memcpy(each, at, (size_t)n * sizeof(*each));
+	free(at);
 }
 
 const struct instrument_kind by_soaking = {.sample = sample, .baseline = measure};
@@ -311,7 +327,7 @@ static void calibration_print(FILE *f, const void *calibration)
  */
 static void calibrate(const struct soaker *s, struct calibration *c, double most, double *spread)
 {
-	struct windows *w = windows_start(s, c->cpus.n);
+	struct windows *w = windows_start(s, &c->cpus);
 	double share[CAL_ROUNDS];
 	struct load_sample sum;
 	int n = 0, busy = 0;
@@ -320,7 +336,7 @@ static void calibrate(const struct soaker *s, struct calibration *c, double most
 		while (w->n < (n + 1) * CAL_WINDOWS)
 			windows_add(w);
 		sum = windows_sum(w, CAL_WINDOWS);
-		report("calibrating: %.0f loops/sec\n", sum.work * w->cpus / sum.time);
+		report("calibrating: %.0f loops/sec\n", sum.work * c->cpus.n / sum.time);
 		busy = sum.tasks / sum.time > most ? busy + 1 : 0;
 		share[n++] = (sum.spin + sum.host) / sum.time;
 		*spread = baseline_spread(share, n);

@@ -6,9 +6,6 @@
 
 #include "lib/net/socket.h"
 
-const char *const cpu_column[CPU_COLUMNS] = {"user",   "nice", "system",  "idle",
-					     "iowait", "irq",  "softirq", "steal"};
-
 /* Calls each() with every line of a file, which may be missing: of `intr`, with each KiB of it. */
 static void read_lines(const char *path, void (*each)(char *line, struct counters *c),
 		       struct counters *c)
@@ -25,14 +22,10 @@ static void read_lines(const char *path, void (*each)(char *line, struct counter
 /* The line `cpu` is about all CPUs, and `intr` begins with the total: proc_stat(5). */
 static void read_stat_line(char *line, struct counters *c)
 {
-	char *rest = line + 4;
-	int i;
-
 	if (strncmp(line, "intr ", 5) == 0)
 		c->total.interrupts = strtod(line + 5, NULL);
 	if (strncmp(line, "cpu ", 4) == 0)
-		for (i = 0; i < CPU_COLUMNS; i++)
-			c->total.cpu[i] = strtod(rest, &rest);
+		cpu_times_parse(line + 4, c->total.cpu);
 }
 
 /* Received are bytes, packets and six more; sent are bytes, packets. */
@@ -84,19 +77,6 @@ void counters_recent(struct recent_counters *r, const char *interface, struct co
 	pthread_mutex_unlock(&r->lock);
 }
 
-double steal_seconds(void)
-{
-	struct counters c = {.total.cpu[CPU_STEAL] = NAN};
-
-	read_lines("/proc/stat", read_stat_line, &c);
-	return c.total.cpu[CPU_STEAL] / (double)sysconf(_SC_CLK_TCK);
-}
-
-double steal_between(double from, double to)
-{
-	return to > from ? to - from : 0;
-}
-
 void rises_between(const void *from, const void *to, void *between, size_t size)
 {
 	const double *a = from, *b = to;
@@ -114,8 +94,6 @@ void set_unknown(void *doubles, size_t size)
 		*d++ = NAN;
 }
 
-#define RATES_MIN 0.1 /* seconds; in less there are a few ticks, which is noise */
-
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r)
 {
 	double seconds = seconds_between(from->ns, to->ns), ticks = 0;
@@ -131,7 +109,7 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 	for (i = 0; i < CPU_COLUMNS; i++)
 		ticks += r->cpu[i];
 	for (i = 0; i < CPU_COLUMNS; i++)
-		r->cpu[i] = ticks > 0 && seconds >= RATES_MIN ? r->cpu[i] / ticks : NAN;
+		r->cpu[i] = ticks > 0 && seconds >= TICKS_SECONDS ? r->cpu[i] / ticks : NAN;
 }
 
 /*

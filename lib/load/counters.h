@@ -10,22 +10,15 @@
 
 #include <net/if.h>
 
-#include "common.h"
-
-/* The columns of the cpu line of /proc/stat (proc_stat(5)) that a report shows. */
-enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL };
-
-#define CPU_COLUMNS (CPU_STEAL + 1)
-
-extern const char *const cpu_column[CPU_COLUMNS]; /* the names of the columns */
+#include "lib/load/cputime.h"
 
 /*
  * Between two readings, per second or as a share of all CPU time (0 to 1); at one reading, the number
  * since the boot.  NAN: not known.
  */
 struct rates {
-	double interrupts;       /* all of the host's, the timer's included (/proc/stat, intr) */
-	double cpu[CPU_COLUMNS]; /* of all CPUs; in ticks at one reading */
+	double interrupts; /* all of the host's, the timer's included (/proc/stat, intr) */
+	cpu_times cpu;     /* of all CPUs; in seconds at one reading */
 	double packets_in, packets_out; /* of the interface (/proc/net/dev) */
 	/* Of all CPUs: packets dropped as a CPU's backlog was full, and polls cut short (softnet_stat). */
 	double softnet_dropped, softnet_squeezed; /* not per second */
@@ -116,13 +109,3 @@ void set_unknown(void *doubles, size_t size);
  * iowait do when a CPU goes offline.
  */
 void rises_between(const void *from, const void *to, void *between, size_t size);
-
-/*
- * The time that the host of a virtual machine has taken from all CPUs since the boot, in seconds (the
- * column `steal` of /proc/stat, which counts in ticks of 1/sysconf(_SC_CLK_TCK)).  0 where the
- * kernel is told of none, NAN if the file cannot be read.
- */
-double steal_seconds(void);
-
-/* Between two such readings.  0 where one is missing, or the counter stepped back. */
-double steal_between(double from, double to);

@@ -297,9 +297,17 @@ void gauge_load(const struct gauge *g, const struct gauge_mark *from, const stru
 	gauge_between(g, &from->sum, &to->sum, -1, l);
 	counters_rates(&from->counters, &to->counters, &l->rates);
 	if (g->instrument.kind != NULL)
-		l->unsafe |= limits_steal(&l->rates);
+		l->unsafe |= limits_steal(l->steal);
 	else
 		l->seconds = seconds_between(from->counters.ns, to->counters.ns);
+}
+
+void gauge_load_cpu(const struct gauge *g, const struct gauge_mark *from,
+		    const struct gauge_mark *to, int i, unsigned unsafe, struct load *l)
+{
+	gauge_between(g, &from->each[i], &to->each[i], i, l);
+	if (!isnan(l->load))
+		l->unsafe |= unsafe | limits_steal(l->steal);
 }
 
 void gauge_say(struct gauge *g, const struct load *l, bool is_interval)

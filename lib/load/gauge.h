@@ -124,7 +124,7 @@ void gauge_next(struct gauge *g);
 
 /*
  * The load between two samples, of all CPUs (i < 0) or of the i-th, with all reasons that make it unsafe except
- * steal, which gauge_load() adds.  If there is no load, l->unsafe has the reason.
+ * steal, which the functions below add.  If there is no load, l->unsafe has the reason.
  */
 void gauge_between(const struct gauge *g, const struct load_sample *from,
 		   const struct load_sample *to, int i, struct load *l);
@@ -132,6 +132,10 @@ void gauge_between(const struct gauge *g, const struct load_sample *from,
 /* The load and the rates between two marks. */
 void gauge_load(const struct gauge *g, const struct gauge_mark *from, const struct gauge_mark *to,
 		struct load *l);
+
+/* The load of the i-th CPU between two marks: whatever makes that of all CPUs unsafe, `unsafe`, holds for it, too. */
+void gauge_load_cpu(const struct gauge *g, const struct gauge_mark *from,
+		    const struct gauge_mark *to, int i, unsigned unsafe, struct load *l);
 
 /*
  * Prints a line on stderr for each reason that the load before did not have: limits_say().  An interval of a run

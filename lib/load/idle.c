@@ -1,5 +1,5 @@
 #include "lib/load/baseline.h"
-#include "lib/load/counters.h"
+#include "lib/load/cputime.h"
 #include "lib/load/statistics.h"
 
 #define WINDOWS_MAX 32 /* of a baseline: 5 s have 20 */
@@ -8,77 +8,29 @@
  * Reading: a sample of each CPU, and after them the sum of all.
  */
 
-/* Stores the figures of a line, whose columns begin with `user`. */
-static void parse_columns(const char *numbers, struct load_sample *s)
-{
-	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
-	double column[CPU_COLUMNS];
-	char *rest;
-	int i;
-
-	for (i = 0; i < CPU_COLUMNS; i++, numbers = rest)
-		column[i] = tick * (double)strtoull(numbers, &rest, 10);
-	s->spin = column[CPU_IDLE] + column[CPU_IOWAIT];
-	s->work = column[CPU_IOWAIT];
-	s->steal = column[CPU_STEAL];
-}
-
-/*
- * Reads /proc/stat, whose text the kernel makes at the first call, and closes it.  If the CPUs are the whole
- * machine their sum is the kernel's own, which is exact to one tick; otherwise it is the sum of their lines.
- * If the file could not be opened (NULL) the sample has no time, and there is no load.
- */
-static void parse(const struct cpus *cpus, bool whole, FILE *f, struct load_sample *at)
-{
-	const int n = cpus->n;
-	struct load_sample *all = &at[n];
-	const uint64_t begun = raw_ns();
-	uint64_t ns = 0;
-	int i, id, online = 0;
-	char line[256], *numbers;
-
-	for (i = 0; i <= n; i++)
-		at[i] = (struct load_sample){.spin = NAN, .work = NAN, .steal = NAN};
-	i = 0;
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL && strncmp(line, "cpu", 3) == 0) {
-		/* The kernel reads its own clock about in the middle. */
-		if (ns == 0)
-			ns = begun + (raw_ns() - begun) / 2;
-		if (line[3] == ' ') {
-			if (whole)
-				parse_columns(line + 3, all);
-			continue;
-		}
-		online++;
-		id = (int)strtol(line + 3, &numbers, 10);
-		while (i < n && cpus->id[i] < id)
-			i++;
-		if (i < n && cpus->id[i] == id)
-			parse_columns(numbers, &at[i]);
-	}
-	if (!whole)
-		all->spin = all->work = all->steal = 0;
-	for (i = 0; i < n && !whole; i++) {
-		all->spin += at[i].spin;
-		all->work += at[i].work;
-		all->steal += at[i].steal;
-	}
-	if (online < n || isnan(all->spin))
-		all->limits.now |= UNSAFE_CPU_OFFLINE;
-	if (whole && online > n)
-		all->limits.now |= UNSAFE_CPU_ONLINE;
-	for (i = 0; i <= n; i++) {
-		at[i].ns = ns;
-		at[i].time = (i < n ? 1 : n) * ((double)ns / 1e9);
-		at[i].limits = all->limits;
-	}
-	if (f != NULL)
-		fclose(f);
-}
-
 static void read_all(const struct cpus *cpus, bool whole, struct load_sample *at)
 {
-	parse(cpus, whole, fopen("/proc/stat", "re"), at);
+	const int n = cpus->n;
+	cpu_times *times = alloc_or_die((size_t)n + 1, sizeof(*times), "idle time");
+	struct limits_mark limits = {.now = 0};
+	int i, online;
+	uint64_t ns;
+
+	online = cpu_times_read(cpus, whole, times, &ns);
+	if (online == 0)
+		limits.now |= UNSAFE_NOT_MEASURED;
+	else if (isnan(times[n][CPU_IDLE]))
+		limits.now |= UNSAFE_CPU_OFFLINE;
+	if (whole && online > n)
+		limits.now |= UNSAFE_CPU_ONLINE;
+	for (i = 0; i <= n; i++)
+		at[i] = (struct load_sample){.ns = ns,
+					     .time = (i < n ? 1 : n) * ((double)ns / 1e9),
+					     .spin = times[i][CPU_IDLE] + times[i][CPU_IOWAIT],
+					     .work = times[i][CPU_IOWAIT],
+					     .steal = times[i][CPU_STEAL],
+					     .limits = limits};
+	free(times);
 }
 
 /* Allocates room for `readings` of n CPUs. */

@@ -4,7 +4,7 @@
 
 #include "lib/load/keeper.h"
 
-#define STEAL_MAX 0.01 /* share of the host's time that is worth a warning */
+#define STEAL_MAX 0.01 /* share of the CPUs that is worth a warning */
 
 #define AGAIN "start again, or run 'cyclesoak -C', on the idle machine"
 
@@ -29,7 +29,7 @@ static const struct {
 	{"calibration", "the load is below 0: the machine was not idle when it was calibrated, or "
 			"has changed since: run 'cyclesoak -C' on the idle machine"},
 	{"soaked_already", NULL},
-	{"not_measured", NULL},
+	{"not_measured", "/proc/stat could not be read: there is no load"},
 	{"scheduler", "a sched_ext scheduler runs and may prefer the soakers: the load is unsafe: "
 		      "use --idle"},
 	{"other", NULL},
@@ -92,9 +92,9 @@ unsigned limits_between(const struct limits_mark *from, const struct limits_mark
 	       (from->stops != to->stops ? UNSAFE_SOAKER_STOPPED : 0u);
 }
 
-unsigned limits_steal(const struct rates *r)
+unsigned limits_steal(double share)
 {
-	return r->cpu[CPU_STEAL] > STEAL_MAX ? UNSAFE_STEAL : 0;
+	return share > STEAL_MAX ? UNSAFE_STEAL : 0;
 }
 
 void limits_say(unsigned unsafe, struct limits_said *said)

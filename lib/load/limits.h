@@ -6,7 +6,7 @@
  *	soaker_limits(soaker, &from);
  *	...
  *	soaker_limits(soaker, &to);
- *	unsafe = limits_between(&from, &to) | limits_steal(&rates);
+ *	unsafe = limits_between(&from, &to) | limits_steal(share);
  *	limits_say(unsafe, &said);
  *	report("unsafe: %s\n", limits_format(unsafe, text));
  */
@@ -58,8 +58,8 @@ struct limits_mark {
 /* The reasons that a load between two moments is unsafe. */
 unsigned limits_between(const struct limits_mark *from, const struct limits_mark *to);
 
-/* UNSAFE_STEAL if the host took too much, else 0. */
-unsigned limits_steal(const struct rates *r);
+/* UNSAFE_STEAL if the host took too great a share of the CPUs, else 0; NAN: not known. */
+unsigned limits_steal(double share);
 
 #define SAY_MOST 10 /* lines of one reason: it may come and go without end */
 

@@ -130,6 +130,8 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	l->others = c->others;
 	if (total <= 0) /* there is nothing to be marked */
 		return;
+	if (l->seconds >= TICKS_SECONDS)
+		l->steal = steal_between(from->steal, to->steal) / total;
 	l->unsafe = limits_between(&from->limits, &to->limits);
 	if (c->lines > 0)
 		load_of_idle(c, &b, from, to, i, l);
@@ -140,6 +142,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	is_below_zero = l->load < -BELOW_ZERO - l->uncertainty;
 	if (is_below_zero)
 		l->unsafe |= UNSAFE_CALIBRATION;
-	if (is_below_zero || l->others > CAL_FULL || l->unsafe & UNSAFE_CPU_OFFLINE)
+	if (is_below_zero || l->others > CAL_FULL ||
+	    l->unsafe & (UNSAFE_CPU_OFFLINE | UNSAFE_NOT_MEASURED))
 		l->load = l->uncertainty = l->shared = NAN;
 }

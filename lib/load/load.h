@@ -90,6 +90,7 @@ struct load {
 	double others;       /* share of the machine that tasks had in the worse baseline */
 	double seconds;      /* between the samples */
 	double cpus;         /* of which it is a share: the CPUs measured */
+	double steal;        /* share of them that the host took; NAN in less than 0.1 s */
 	double drift;        /* by how much the two of BASELINE_OWN differ, in shares of load */
 	struct rates rates;  /* of the kernel's counters in this time */
 	unsigned unsafe;     /* what makes the load unsafe: a set of reasons, limits.h */

@@ -32,14 +32,14 @@ struct lock_holder {
  * a baseline, which makes them CPU-seconds of the idle machine.
  */
 struct load_sample {
-	uint64_t ns;  /* the moment, of raw_ns() */
-	double time;  /* CPU-seconds since the clock's zero */
-	double spin;  /* time in which the loop turned and did not wait for memory */
-	double work;  /* turns; of idle time: iowait */
-	double tasks; /* time that other tasks had the CPU, by the scheduler's clock */
-	double host;  /* time that the host of a virtual machine took from the soaker */
-	double steal; /* time that the host took, by the kernel's count; of one CPU: the CPUs' mean */
-	double switches;           /* how often a task displaced a soaker */
+	uint64_t ns;     /* the moment, of raw_ns() */
+	double time;     /* CPU-seconds since the clock's zero */
+	double spin;     /* time in which the loop turned and did not wait for memory */
+	double work;     /* turns; of idle time: iowait */
+	double tasks;    /* time that other tasks had the CPU, by the scheduler's clock */
+	double host;     /* time that the host of a virtual machine took from the soaker */
+	double steal;    /* time that the host took, by the kernel's count; NAN: not known */
+	double switches; /* how often a task displaced a soaker */
 	struct limits_mark limits; /* of all CPUs, in every sample */
 };
 

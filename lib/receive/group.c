@@ -33,7 +33,7 @@ void figures_between(const struct context *x, const struct mark *from, const str
 	if (to->counters.ns > from->counters.ns + RATES_NS)
 		counters_rates(&from->counters, &to->counters, &f->host.rates);
 	if (!isnan(f->host.load))
-		f->host.unsafe |= limits_steal(&f->host.rates);
+		f->host.unsafe |= limits_steal(f->host.steal);
 	strcpy(f->method, x->opt->method->name);
 }
 

@@ -163,8 +163,8 @@ static void load_cpus(struct transfer *t)
 		c->id = cpus->id[i];
 		c->role = cpu_role(t, c->id);
 		c->figures = res->sent; /* for its cost */
-		gauge_between(&r->gauge, &r->begin.each[i], &r->end.each[i], i, &c->figures.host);
-		c->figures.host.unsafe |= res->sent.host.unsafe;
+		gauge_load_cpu(&r->gauge, &r->begin, &r->end, i, res->sent.host.unsafe,
+			       &c->figures.host);
 		res->n_cpus += !isnan(c->figures.host.load); /* it has none if it was offline */
 	}
 }

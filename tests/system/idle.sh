@@ -47,13 +47,14 @@ it 'zcc --idle and zcs --idle: both ends of one host, on all CPUs, with the inst
 	start_zcs --idle
 	cpus_of "$ZCS" | sort -u >allowed
 	sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status | diff - allowed
-	"$zcc" --idle -s 0 -p "$PORT" -t 0.5 --congestion reno --json >out 2>err &
+	env --default-signal=INT "$zcc" --idle -s 0 -p "$PORT" -t 30 --congestion reno --json >out 2>err &
 	client=$!
 	remember $client
 	wait_until counts -gt 1 threads_of "$ZCS"
 	met() { cpus_of $client | sort -u | diff - allowed; } # a busy machine has its trial of them late
 	wait_until or_gone $client met
 	not gone $client
+	kill -INT $client
 	ended $client
 	stop_zcs
 	cat zcs.err >>err

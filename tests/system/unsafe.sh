@@ -70,8 +70,18 @@ stopped() { ! cat "/proc/$1/task"/*/stat 2>/dev/null | grep -qv ') [TZ] '; }
 
 # Files of the kernel, as they might be: what a program reads in their place is written meanwhile.
 clock=/sys/devices/system/clocksource/clocksource0/current_clocksource
-printf 'cpu  1000 1000 1000 1000 0 0 0 1000 0 0\nintr 1000\n' >stat
-printf 'cpu  2000 1000 1000 1000 0 0 0 1020 0 0\nintr 1000\n' >later # 2 % of the ticks are stolen
+# stat_of TICKS CPU: that so many ticks were stolen from the CPU, or a multiple of it from all
+stat_of()
+{
+	printf 'cpu  1000 1000 1000 1000 0 0 0 %d 0 0\n' $((1000 + $1 * cpus))
+	for cpu in $(echo "$all" | tr , '\n' | sed 's/-/ /; s/^[0-9]*$/& &/' | xargs -n 2 seq); do
+		[ "$cpu" -eq "${2:-$cpu}" ] && ticks=$1 || ticks=0
+		printf 'cpu%d 1000 1000 1000 1000 0 0 0 %d 0 0\n' "$cpu" $((1000 + ticks))
+	done
+	printf 'intr 1000\n'
+}
+stat_of 0 >stat
+stat_of 20 >later
 echo tsc >current_clocksource
 mkdir -p kernel/sched_ext
 echo disabled >kernel/sched_ext/state
@@ -153,6 +163,15 @@ wait "$SOAK"
 it 'each CPU has the reasons of its period, the closing line those of all'; ( begin
 	tail -n 1 soak.out | jq -e '.periods > 3 and (.unsafe | index("soaker_stopped") != null)'
 	jq -es '.[:-1] | all(.[]; .unsafe as $u | .load_by_cpu | length > 0 and all(.unsafe == $u))' soak.out
+); ok
+
+it 'cyclesoak --on-cpus 0: what the host takes from other CPUs is neither subtracted from the load of CPU 0, nor a reason'; ( begin
+	[ -n "$steal" ] || skip_check 'no privilege for namespaces'
+	fake_calibration >cal0
+	stat_of 90 1 >later
+	soaking unshare -m sh -c "cp stat now; mount --bind now /proc/stat; exec $cyclesoak --on-cpus 0 -f cal0 --json \
+	    sh -c 'dd if=later of=now conv=notrunc 2>dd.err; exec $HELPERS/burn 0 1 >burnt'"
+	jq -e '.load_percent > 50 and ((.unsafe // []) | index("steal")) == null' out
 ); ok
 
 # What lasts from the start

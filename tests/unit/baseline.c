@@ -49,7 +49,7 @@ static struct soaker *two_soakers(void)
 static void test_sample(void)
 {
 	struct baseline b[2] = {{.spin = 0.9, .speed = 10}, {.spin = 0.8, .speed = 20}};
-	const struct calibration c = {.cpus.n = 2, .cpu = b};
+	const struct calibration c = {.cpus = {2, {0, 1}}, .cpu = b};
 	struct soaker *s = two_soakers();
 	const struct instrument in = {&by_soaking, .soaker = s};
 	struct load_sample sum, each[2];
@@ -59,9 +59,8 @@ static void test_sample(void)
 		   near(each[1].spin, (each[1].time - 2.5) / 0.8) &&
 		   near(each[1].work, 900 / (0.8 * 20)),
 	   "by its baseline a soaker spun while it had no gap and no wait for memory, and turned");
-	ok(each[0].tasks == 3 && each[0].host == 4 && each[0].switches == 5 &&
-		   each[0].steal == sum.steal / 2,
-	   "counts of a soaker are in seconds, and it has its part of the host's time");
+	ok(each[0].tasks == 3 && each[0].host == 4 && each[0].switches == 5,
+	   "counts of a soaker are in seconds");
 	ok(near(sum.time, each[0].time + each[1].time) &&
 		   near(sum.spin, each[0].spin + each[1].spin) &&
 		   near(sum.work, each[0].work + each[1].work) && sum.tasks == 6 && sum.host == 8 &&
@@ -74,35 +73,44 @@ static void test_sample(void)
 	free(s);
 }
 
-/* Five rounds of two CPUs that idle: of the first one tasks took half, and its soakers were twice as fast. */
+/*
+ * Five rounds of two CPUs that idle: of the first one tasks took half, and its soakers were twice as fast.  From the
+ * second CPU the host takes 0.1 s in each window.
+ */
 static void test_rounds(void)
 {
 	const double share[] = {0.5, 0.95, 0.93, 0.96, 0.94};
-	const int rounds = 5 * CAL_WINDOWS, cpus = 2;
-	struct windows *w = alloc_or_die(1, sizeof(*w) + 42 * sizeof(w->at[0]), "windows");
-	struct calibration c = {.cpus.n = cpus};
-	struct load_sample at = {.time = 1};
-	int i;
+	const int rounds = 5 * CAL_WINDOWS;
+	struct windows *w = alloc_or_die(1, sizeof(*w) + 63 * sizeof(w->at[0]), "windows");
+	struct calibration c = {.cpus.n = 2};
+	struct load_sample at[2] = {{.time = 1, .steal = 7}, {.time = 1, .steal = 9}}, *cpu;
 
 	ok(isinf(baseline_spread(share, 3)) && near(baseline_spread(share, 4), 0.46) &&
 		   near(baseline_spread(share, 5), 0.03),
 	   "the last four rounds must agree, whatever was before");
-	w->cpus = cpus;
+	w->cpus = &c.cpus;
 	for (w->n = 0; w->n <= rounds; w->n++) {
 		const double tasks = w->n < CAL_WINDOWS ? 0.5 : 0.01 * (w->n % 2);
 
-		for (i = 0; i < cpus; i++)
-			w->at[w->n * cpus + i] = at;
-		at.time += 0.25;
-		at.tasks += 0.25 * tasks;
-		at.spin += 0.25 * 0.9 * (1 - tasks);
-		at.work += 0.25 * 0.9 * (1 - tasks) * (w->n < CAL_WINDOWS ? 200 : 100);
+		memcpy(windows_at(w, w->n), at, sizeof(at));
+		at[1].steal += 0.1;
+		at[1].host += 0.1 * 0.9 * 0.595; /* that its soaker saw */
+		for (cpu = at; cpu < at + 2; cpu++) {
+			const double left = (cpu == at ? 0.25 : 0.15) - 0.25 * tasks;
+
+			cpu->time += 0.25;
+			cpu->tasks += 0.25 * tasks;
+			cpu->spin += 0.9 * left;
+			cpu->work += 0.9 * left * (w->n < CAL_WINDOWS ? 200 : 100);
+		}
 	}
 	w->n = rounds;
 	windows_store(w, CAL_AGREE * CAL_WINDOWS, &c);
 	ok(near(c.others, 0.005) && near(c.cpu[0].spin, 0.9) && near(c.cpu[1].speed, 100) &&
 		   near(c.total, 2 * 0.995 * 0.9 * 100) && c.windows == 16,
 	   "a baseline is that of the rounds that agree, the last");
+	ok(near(c.cpu[1].spin, 0.9) && near(c.cpu[0].spin_sd, 0),
+	   "what the host took from one CPU is subtracted from the time of that one alone");
 	ok(near(c.all.tasks_sd, 0.005 * sqrt(16. / 15)) && near(c.all.spin_sd, 0),
 	   "the standard deviations of a baseline are those between its windows");
 	ok(baseline_held(&c) < 0, "a baseline in which every CPU spun is whole");

@@ -77,4 +77,34 @@ static void test_rebase(void)
 	   "against half of the idle machine's spinning, what was spun is worth twice as much");
 }
 
-TESTS(test_next, test_rebase)
+/* Two seconds of two CPUs, from the second of which the host took 3 %. */
+static void test_steal(void)
+{
+	struct baseline b[2] = {{.spin = 1, .speed = 1}, {.spin = 1, .speed = 1}};
+	struct gauge g = {.instrument.kind = &one,
+			  .calibration = {.cpus.n = 2, .cpu = b, .all = b[0]}};
+	struct load_sample from[2] = {{.time = 1, .steal = 5}, {.time = 1, .steal = 5}}, to[2];
+	struct gauge_mark begin = {.each = from}, end = {.each = to};
+	struct load l;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		to[i] = (struct load_sample){
+			.time = 3, .spin = 1, .work = 1, .steal = 5 + 0.06 * i};
+		gauge_load_cpu(&g, &begin, &end, i, UNSAFE_WEIGHT, &l);
+		ok(l.unsafe == (UNSAFE_WEIGHT | (i == 1 ? UNSAFE_STEAL : 0)) &&
+			   near(l.steal, 0.03 * i),
+		   "a CPU has the reasons of all, and steal if the host took 1 %% of it: CPU %d",
+		   i);
+	}
+	end.sum = (struct load_sample){.time = 4, .steal = 0.05};
+	gauge_load(&g, &begin, &end, &l);
+	ok(l.unsafe == UNSAFE_STEAL, "two CPUs of which the host took 1.25 %% are unsafe");
+	end.sum.time = 0.19;
+	gauge_load(&g, &begin, &end, &l);
+	ok(l.unsafe == 0, "in less than 0.1 s a step of the counter is no reason");
+	gauge_between(&g, &from[1], &to[1], -1, &l);
+	ok(l.unsafe == 0, "what the host took is no reason for an interval");
+}
+
+TESTS(test_next, test_rebase, test_steal)

@@ -57,8 +57,7 @@ static void test_figures(void)
 	to.load = (struct meter_mark){.period = 1, .now = half};
 	ok(near(between(&from, &to)->host.load, 0.5) && f.host.seconds == 2,
 	   "the load of a part of the time is taken for that of all");
-	to.counters.total.cpu[CPU_STEAL] = 2;
-	to.counters.total.cpu[CPU_IDLE] = 98;
+	to.load.now.steal = 0.02;
 	ok(between(&from, &to)->host.unsafe == UNSAFE_STEAL,
 	   "a load of which the host took 2 %% is unsafe");
 }

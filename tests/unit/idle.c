@@ -3,47 +3,6 @@
 
 #include "tests/unit/unit.h"
 
-/* Ticks: user nice system idle iowait irq softirq steal guest guest_nice. */
-static char stat[] = "cpu  10 0 20 700 30 0 5 8 0 0\n"
-		     "cpu0 5 0 10 300 10 0 3 6 0 0\n"
-		     "cpu2 5 0 10 410 20 0 2 2 0 0\n"
-		     "intr 1 2 3\n";
-
-static double ticks(double n)
-{
-	return n / (double)sysconf(_SC_CLK_TCK);
-}
-
-static struct load_sample parsed[4];
-
-/* The samples of those CPUs, and the last, of all of them. */
-/* cppcheck-suppress unusedFunction ; cppcheck overlooks calls with a compound literal */
-static const struct load_sample *parse_stat(struct cpus cpus, bool whole)
-{
-	parse(&cpus, whole, fmemopen(stat, strlen(stat), "r"), parsed);
-	return &parsed[cpus.n];
-}
-
-static void test_parse(void)
-{
-	const uint64_t begun = raw_ns();
-	const struct load_sample *all = parse_stat((struct cpus){2, {0, 2}}, true);
-
-	ok(near(all->spin, ticks(730)) && near(all->steal, ticks(8)) && all->limits.now == 0,
-	   "where all CPUs are watched the kernel's own sum counts");
-	ok(near(parsed[0].spin, ticks(310)) && near(parsed[1].spin, ticks(430)) &&
-		   parsed[1].ns == all->ns && near(parsed[0].steal, ticks(6)),
-	   "idle time is that of both columns, idle and iowait");
-	ok(all->ns >= begun && all->ns <= raw_ns() && near(all->time, (double)all->ns / 5e8),
-	   "the sample has its moment, and the CPU time up to it");
-	ok(near(parse_stat((struct cpus){2, {0, 2}}, false)->spin, ticks(740)),
-	   "the sum of some CPUs is that of their lines");
-	all = parse_stat((struct cpus){3, {0, 1, 2}}, false);
-	ok(isnan(all->spin) && isnan(parsed[1].spin) && near(parsed[2].spin, ticks(430)) &&
-		   all->limits.now == UNSAFE_CPU_OFFLINE,
-	   "a CPU without a line has no idle time, nor has the sum");
-}
-
 /* One second a window, of which each of two CPUs was idle for 0.9; in the second the host took 0.2. */
 static void test_baseline(void)
 {
@@ -60,7 +19,8 @@ static void test_baseline(void)
 	ok(near(baseline_of(read, 1, 2, 1, 0.2).step, 0.2 * sqrt(2) * b.step),
 	   "iowait that rose has an error of its own, and a step that is known in part has less");
 	/* The column has steps of 10 ms; two idle CPUs bring it forward by 2 ms between two looks. */
-	ok(near(ticks(edge_share(2, true)), 0.002) && edge_share(128, true) == 1,
+	ok(near(edge_share(2, true) / (double)sysconf(_SC_CLK_TCK), 0.002) &&
+		   edge_share(128, true) == 1,
 	   "the moment of a step is known to a look at the column, unless there are many CPUs");
 	ok(near(deviation_of(busy, 2, 0), sqrt(2) * 0.01) && deviation_of(busy, 2, 0.1) == 0,
 	   "windows deviate from their mean, unless they differ by less than a step");
@@ -85,4 +45,4 @@ static void test_trial(void)
 	   "the trial leaves the thread on all its CPUs");
 }
 
-TESTS(test_parse, test_baseline, test_trial)
+TESTS(test_baseline, test_trial)

@@ -30,8 +30,6 @@ static void test_host(void)
 	r.begin.counters.ns = 1000000000;
 	r.end.counters.ns = 3000000000;
 	r.end.counters.total.interrupts = 500;
-	r.end.counters.total.cpu[CPU_STEAL] = 5;
-	r.end.counters.total.cpu[CPU_IDLE] = 95;
 	r.begin.sum.time = 1;
 	r.end.sum = (struct load_sample){.time = 3, .spin = 1, .work = 1};
 	for (i = 0; i < LENGTH(cases); i++) {
@@ -48,6 +46,8 @@ static void test_host(void)
 	run_host_figures(&r, &f);
 	ok(near(f.host.load, 0.5) && f.host.seconds == 2 && f.host.cpus == 1,
 	   "a host has the load between the two samples");
+	r.end.sum.steal = 0.1;
+	run_host_figures(&r, &f);
 	ok(f.host.unsafe == UNSAFE_STEAL, "a load of which the host took 5 %% is unsafe");
 }
 
