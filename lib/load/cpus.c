@@ -36,7 +36,7 @@ void cpus_online(struct cpus *cpus)
 		cpus->id[cpus->n] = cpus->n;
 }
 
-static bool cpus_have(const struct cpus *cpus, int id)
+bool cpus_have(const struct cpus *cpus, int id)
 {
 	int i;
 

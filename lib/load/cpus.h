@@ -46,6 +46,9 @@ struct cpus cpus_to_soak(int n, const struct cpus *list);
 /* Writes `cpus`, which must be ascending, as a kernel CPU list: CPU_LIST_MAX has room for any. */
 void cpus_format(const struct cpus *cpus, char *buf, size_t size);
 
+/* Whether the list has that CPU. */
+bool cpus_have(const struct cpus *cpus, int id);
+
 /* Stores the CPUs' model, as /proc/cpuinfo names it, or an empty string if it names none. */
 void cpu_model(char *buf, size_t size);
 

@@ -1,5 +1,7 @@
 #include "lib/load/cputime.h"
 
+#include <sys/utsname.h>
+
 const char *const cpu_column[CPU_COLUMNS] = {"user",   "nice", "system",  "idle",
 					     "iowait", "irq",  "softirq", "steal"};
 
@@ -63,6 +65,67 @@ static int times_read(FILE *f, const struct cpus *cpus, bool whole, cpu_times *a
 int cpu_times_read(const struct cpus *cpus, bool whole, cpu_times *at, uint64_t *ns)
 {
 	return times_read(fopen("/proc/stat", "re"), cpus, whole, at, ns);
+}
+
+/*
+ * Linux 7.2 and later measure idle time only while the tick is stopped, and sample it otherwise ("tick/sched: Unify
+ * idle cputime accounting"): the kernel then has a function of that name.  Where its symbols cannot be read the
+ * version counts.  Closes the file, which may be NULL.
+ */
+static bool is_sampled(FILE *symbols, const char *release)
+{
+	bool is_found = false, is_empty = true;
+	int major = 0, minor = 0;
+	char line[256];
+
+	while (symbols != NULL && !is_found && fgets(line, sizeof(line), symbols) != NULL) {
+		is_found = strstr(line, " kcpustat_dyntick_start") != NULL;
+		is_empty = false;
+	}
+	if (symbols != NULL)
+		fclose(symbols);
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	sscanf(release, "%d.%d", &major, &minor);
+	return is_empty ? major > 7 || (major == 7 && minor >= 2) : is_found;
+}
+
+/* The first of these CPUs that is in the list; -1: none, as where the list is empty, or `(null)`. */
+static int find_common(const struct cpus *cpus, const char *list)
+{
+	struct cpus others;
+	int i;
+
+	if (parse_cpus(list, &others) == NULL)
+		for (i = 0; i < cpus->n; i++)
+			if (cpus_have(&others, cpus->id[i]))
+				return cpus->id[i];
+	return -1;
+}
+
+bool cpu_times_are_measured(const struct cpus *cpus, char *why, size_t size)
+{
+	static _Atomic int sampled = -1;
+	char list[CPU_LIST_MAX] = "";
+	struct utsname u;
+	int id;
+
+	uname(&u);
+	if (sampled < 0) /* it takes a tenth of a second */
+		sampled = is_sampled(fopen("/proc/kallsyms", "re"), u.release);
+	if (sampled) {
+		snprintf(why, size,
+			 "Linux %s does not measure idle time (nor does any later than 7.1)",
+			 u.release);
+		return false;
+	}
+	if (cpus == NULL)
+		return true;
+	file_read_line("/sys/devices/system/cpu/nohz_full", list, sizeof(list));
+	id = find_common(cpus, list);
+	if (id >= 0)
+		snprintf(why, size, "CPU %d is in nohz_full, and its idle time is not measured",
+			 id);
+	return id < 0;
 }
 
 double steal_between(double from, double to)

@@ -51,6 +51,9 @@ static struct load_sample *alloc_readings(int n, int readings)
 #define TRY_DOUBT   0.1        /* by how much the two shares may differ: two ticks in a trial */
 #define TRY_ASLEEP  0.05 /* share of the time: a CPU that sleeps less counts as never asleep */
 
+/* Soaking has a trial of its own, which takes soakers. */
+#define SOAK_INSTEAD "try soaking, which says if it does not work here"
+
 /*
  * The share of a fifth of a second in which the i-th CPU was awake by the kernel's columns, while this
  * thread works and sleeps in turn on that CPU.  *worked is the thread's own share, by its CPU clock.
@@ -78,23 +81,34 @@ static double share_awake(const struct cpus *cpus, int i, uint64_t work_ns, doub
 	return awake;
 }
 
+/* Binds the thread to the next of these CPUs, behind the i-th, on which it may run.  Returns its index, or -1. */
+static int bind_next(const struct cpus *cpus, int i)
+{
+	int tries;
+
+	for (tries = 0; tries < cpus->n; tries++) {
+		i = (i + 1) % cpus->n;
+		if (cpu_bind(cpus->id[i]) == 0)
+			return i;
+	}
+	return -1;
+}
+
 /*
- * Whether the columns are measured.  If the machine is not idle, the trial is repeated on other CPUs, and other
- * programs are assumed to go on as they did before the thread worked.  Leaves the thread on the last CPU.
+ * Whether a trial shows that the columns are measured.  If the machine is not idle it is repeated on other CPUs, and
+ * other programs are assumed to go on as they did before the thread worked.  Leaves the thread on the last CPU.
  */
-static bool is_measured(const struct cpus *cpus, char why[DIE_MAX])
+static bool trial_passes(const struct cpus *cpus, char why[DIE_MAX])
 {
 	double awake = 1, others = 0, rested = 0, worked = 0;
-	int i, cpu, id = 0;
+	int i, cpu = -1;
 
 	for (i = 0; i < TRY_MOST; i++) {
-		cpu = i % cpus->n;
-		id = cpus->id[cpu];
-		if (cpu_bind(id) != 0) {
-			snprintf(
-				why, DIE_MAX,
-				"--idle: this program cannot run on CPU %d: check the cpuset and taskset(1)",
-				id);
+		cpu = bind_next(cpus, cpu);
+		if (cpu < 0) {
+			snprintf(why, DIE_MAX,
+				 "--idle: this program may run on none of the measured CPUs: "
+				 "check the cpuset, or choose others by --on-cpus");
 			return false;
 		}
 		if (i > 0)
@@ -106,27 +120,32 @@ static bool is_measured(const struct cpus *cpus, char why[DIE_MAX])
 			return true;
 	}
 	if (awake > 1 - TRY_ASLEEP)
-		snprintf(why, DIE_MAX,
-			 "--idle: CPU %d never sleeps, since a program soaks it or spins there: "
-			 "end it, or measure by soaking",
-			 id);
+		snprintf(
+			why, DIE_MAX,
+			"--idle: CPU %d never sleeps, since a program soaks it or spins there: end it",
+			cpus->id[cpu]);
 	else
-		snprintf(why, DIE_MAX,
-			 "--idle: the kernel does not measure the idle time of CPU %d: it counted "
-			 "%.0f%% beside work of %.0f%% (no NO_HZ, Linux 7.2 or later, or a busy "
-			 "machine): measure by soaking",
-			 id, 100 * (awake - others), 100 * worked);
+		snprintf(
+			why, DIE_MAX,
+			"--idle: the kernel does not measure the idle time of CPU %d: it counted "
+			"%.0f%% beside work of %.0f%% (no NO_HZ, or a busy machine): " SOAK_INSTEAD,
+			cpus->id[cpu], 100 * (awake - others), 100 * worked);
 	return false;
 }
 
 bool idle_try(const struct cpus *cpus, bool *whole, char why[DIE_MAX])
 {
+	char reason[DIE_MAX - 100];
 	cpu_mask bound;
 	bool measured;
 
 	*whole = cpus->n == sysconf(_SC_NPROCESSORS_ONLN);
+	if (!cpu_times_are_measured(cpus, reason, sizeof(reason))) {
+		snprintf(why, DIE_MAX, "--idle: %s: " SOAK_INSTEAD, reason);
+		return false;
+	}
 	sched_getaffinity(0, sizeof(bound), bound);
-	measured = is_measured(cpus, why);
+	measured = trial_passes(cpus, why);
 	sched_setaffinity(0, sizeof(bound), bound);
 	return measured;
 }

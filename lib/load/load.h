@@ -163,14 +163,14 @@ struct instrument {
  *
  * The kernel measures the columns idle and iowait of /proc/stat (proc_stat(5)) where it has NO_HZ: from
  * the entry of the idle loop to its exit or the next interrupt, up to the reading (get_cpu_idle_time_us(),
- * kernel/time/tick-sched.c).  It samples all other columns at ticks.  From Linux 7.2 on it samples
- * short idle periods, too: idle_try() tests whether the columns can be used.
+ * kernel/time/tick-sched.c).  It samples all other columns at ticks.  From Linux 7.2 on, and on CPUs of nohz_full,
+ * it measures idle time only in part: idle_try() tests whether the columns can be used.
  */
 
 /*
- * Tries on one of these CPUs, for a fifth of a second, whether the kernel measures idle time: a thread works
- * for 1 ms in every 4 ms, and its own CPU clock tells for how long.  If other programs disturb the trial it is
- * repeated.  Returns false if the kernel does not measure, or the CPU never sleeps: `why` then has the message.
+ * Whether the kernel measures idle time: by what it says, and by a trial.  On one of these CPUs, for a fifth of a
+ * second, a thread works for 1 ms in every 4 ms, and its own CPU clock tells for how long.  If other programs disturb
+ * the trial it is repeated.  Otherwise, or if the CPU never sleeps, the result is false, and `why` has the message.
  * Stores in *whole whether these are all CPUs that are online.
  */
 bool idle_try(const struct cpus *cpus, bool *whole, char why[DIE_MAX]);

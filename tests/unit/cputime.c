@@ -52,4 +52,43 @@ static void test_read(void)
 	ok(open_files() == files, "the file is closed");
 }
 
-TESTS(test_read)
+/* Names as the kernel has them; the file, and whether idle time is then sampled by a kernel of that version. */
+static void test_measured(void)
+{
+	static char old[] =
+		"0000000000000000 T get_cpu_idle_time_us\n0000000000000000 t x\t[veth]\n",
+		    new[] = "0000000000000000 T tick\n0000000000000000 T kcpustat_dyntick_start\n",
+		    none[] = "\n";
+	const struct {
+		char *symbols;
+		const char *release;
+		bool sampled;
+	} cases[] = {{old, "6.12.95+deb12-amd64", false},
+		     {old, "7.2.13", false},
+		     {new, "7.2.13", true},
+		     {new, "6.18.99", true},
+		     {NULL, "7.1.99", false},
+		     {NULL, "7.2.0-rc1", true},
+		     {NULL, "8.0", true},
+		     {NULL, "6.18.5", false},
+		     {none, "7.10.1", false}};
+	const struct cpus cpus = {3, {1, 4, 5}};
+	const int files = open_files();
+	const char *lists = "|(null)|0|2-3,6|0,2-7|5", *list;
+	int want[] = {-1, -1, -1, -1, 4, 5}, i;
+
+	for (i = 0; i < (int)LENGTH(cases); i++)
+		ok(is_sampled(cases[i].symbols == NULL
+				      ? fopen("/dev/null", "r")
+				      : fmemopen(cases[i].symbols, strlen(cases[i].symbols), "r"),
+			      cases[i].release) == cases[i].sampled,
+		   "Linux %s %s idle time: by its symbols, or where it has none its version",
+		   cases[i].release, cases[i].sampled ? "samples" : "measures");
+	ok(is_sampled(NULL, "7.2.1") && open_files() == files,
+	   "without the file the version counts; the file is closed");
+	for (i = 0; (list = next_of(&lists)) != NULL; i++)
+		ok(find_common(&cpus, list) == want[i], "nohz_full '%s': CPU %d of 1, 4 and 5",
+		   list, want[i]);
+}
+
+TESTS(test_read, test_measured)
