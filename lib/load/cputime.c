@@ -106,6 +106,7 @@ bool cpu_times_are_measured(const struct cpus *cpus, char *why, size_t size)
 {
 	static _Atomic int sampled = -1;
 	char list[CPU_LIST_MAX] = "";
+	struct cpus online;
 	struct utsname u;
 	int id;
 
@@ -118,10 +119,9 @@ bool cpu_times_are_measured(const struct cpus *cpus, char *why, size_t size)
 			 u.release);
 		return false;
 	}
-	if (cpus == NULL)
-		return true;
+	cpus_online(&online);
 	file_read_line("/sys/devices/system/cpu/nohz_full", list, sizeof(list));
-	id = find_common(cpus, list);
+	id = find_common(cpus != NULL ? cpus : &online, list);
 	if (id >= 0)
 		snprintf(why, size, "CPU %d is in nohz_full, and its idle time is not measured",
 			 id);

@@ -31,8 +31,8 @@ void cpu_times_parse(const char *numbers, cpu_times t);
 int cpu_times_read(const struct cpus *cpus, bool whole, cpu_times *at, uint64_t *ns);
 
 /*
- * Whether the kernel says that it measures the columns idle and iowait of these CPUs; if they are NULL, whether it
- * does so of any CPU.  Otherwise `why` has the reason.
+ * Whether the kernel says that it measures the columns idle and iowait of these CPUs, or of all that are
+ * online (NULL).  Otherwise `why` has the reason.
  */
 bool cpu_times_are_measured(const struct cpus *cpus, char *why, size_t size);
 

@@ -112,9 +112,10 @@ void soaker_check_or_die(const struct soaker *s)
 /* Warns that the soakers may take CPU from other programs: each load is then unsafe. */
 static void warn_of_weight(struct soaker *s, const char *what, int error)
 {
-	warnx("the soakers may take CPU from other programs: %s: %s: use --idle, or run what is "
-	      "measured by run_rr(1)",
-	      what, error > 0 ? strerror(error) : "it is inside a container");
+	warnx("the soakers may take CPU from other programs: %s: %s: %srun what is measured by "
+	      "run_rr(1)",
+	      what, error > 0 ? strerror(error) : "it is inside a container",
+	      advise_idle("use --idle, or "));
 	s->weight = true;
 }
 
@@ -205,12 +206,12 @@ static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 	s->weight = true;
 	if (y.kept < YIELD_KEPT)
 		warnx("the soakers do not yield: a thread beside them kept %.0f%% of its CPU: "
-		      "the load is unsafe, and other programs are slowed: use --idle",
-		      100 * y.kept);
+		      "the load is unsafe, and other programs are slowed%s",
+		      100 * y.kept, advise_idle(": use --idle"));
 	else
 		warnx("the soakers delay wake-ups: a thread ran %.0f us after another CPU "
-		      "had woken it: the load is unsafe: use --idle",
-		      1e6 * y.late);
+		      "had woken it: the load is unsafe%s",
+		      1e6 * y.late, advise_idle(": use --idle"));
 }
 
 static void soaker_free(struct soaker *s)
