@@ -414,13 +414,14 @@ int main(int argc, char **argv)
 	die_init(close_report, NULL);
 	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt);
 	(void)gauge_cpus(&opt.gauge);
-	if (opt.verify > 0)
-		return verify();
 	if (opt.calibrate) {
 		gauge_calibrate_or_die(&opt.gauge, opt.force);
 		return EXIT_SUCCESS;
 	}
 	opt.gauge.soak = !opt.gauge.idle;
+	gauge_warn(&opt.gauge);
+	if (opt.verify > 0)
+		return verify();
 	if (opt.once)
 		opt.count = 1;
 	return measure(argv);

@@ -35,6 +35,7 @@ static int open_all(struct context *x)
 	boot_read(x->boot);
 	if (opt.json)
 		environment_read(&x->report.environment);
+	gauge_warn(&opt.gauge);
 	/* Before it listens: clients do not wait for this. */
 	if (gauge_is_wanted(&opt.gauge))
 		meter_start_or_die(&x->meter, &opt.gauge);

@@ -357,7 +357,7 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 	int held;
 
 	describe_machine(c.machine, sizeof(c.machine));
-	limits_warn();
+	limits_warn(cpus->n == sysconf(_SC_NPROCESSORS_ONLN));
 	s = soaker_start(&c.cpus, wait, false, &h);
 	if (s == NULL)
 		die(SOAKED_ALREADY, h.name, h.pid);

@@ -23,8 +23,11 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 	g->calibration.cpus = gauge_cpus(setup);
 	if (setup->soak && !setup->own)
 		calibration_find_or_die(&g->calibration, setup->file, setup->never_idle);
-	if (setup->soak)
-		limits_warn();
+}
+
+void gauge_warn(const struct gauge_setup *setup)
+{
+	limits_warn(gauge_is_wanted(setup) && setup->n_cpus == 0 && setup->on.n == 0);
 }
 
 /* Copies a calibration.  to->cpu is to be freed. */

@@ -3,6 +3,7 @@
  *
  *	static const struct gauge_setup setup = {.soak = true, .what = "transfer"};
  *
+ *	gauge_warn(&setup);
  *	gauge_prepare_or_die(&g, &setup);
  *	gauge_start(&g, 10);
  *	gauge_begin(&g, &from, "eth0");
@@ -69,7 +70,10 @@ void gauge_calibrate_or_die(const struct gauge_setup *setup, bool force);
 /* Whether a load was asked for. */
 bool gauge_is_wanted(const struct gauge_setup *setup);
 
-/* Finds the calibration and warns of limits, such as a CPU quota; or dies. */
+/* Warns once of limits that hold whether a load is wanted or not, such as a CPU quota: limits_warn(). */
+void gauge_warn(const struct gauge_setup *setup);
+
+/* Finds the calibration, or dies. */
 void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup);
 
 /* Copies a prepared gauge into *g, which can then be started. */

@@ -68,7 +68,7 @@ bool limits_parse(const char *list, unsigned *unsafe)
 	return true;
 }
 
-void limits_warn(void)
+void limits_warn(bool whole)
 {
 	const int online = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	struct cpu_cgroup group;
@@ -77,9 +77,10 @@ void limits_warn(void)
 
 	if (cpu_cgroup_find(&group) && cpu_cgroup_quota(&group, value, sizeof(value)))
 		warnx("this control group has a CPU quota (%s): it slows what is measured, and "
-		      "the load does not show by how much: remove the quota",
+		      "no load shows by how much: remove the quota",
 		      value);
-	if (sched_getaffinity(0, sizeof(set), set) == 0 && CPU_COUNT_S(sizeof(set), set) < online)
+	if (whole && sched_getaffinity(0, sizeof(set), set) == 0 &&
+	    CPU_COUNT_S(sizeof(set), set) < online)
 		warnx("this program may run on %d of the %d CPUs: the load counts what runs on "
 		      "the others, too: choose the CPUs by --on-cpus",
 		      CPU_COUNT_S(sizeof(set), set), online);

@@ -2,7 +2,7 @@
  * limits.h: what makes a load unsafe on this machine: the reasons, their names, a line on stderr
  * for each, and the busiest program.
  *
- *	limits_warn();
+ *	limits_warn(true);
  *	soaker_limits(soaker, &from);
  *	...
  *	soaker_limits(soaker, &to);
@@ -44,8 +44,11 @@ const char *limits_format(unsigned unsafe, char buf[UNSAFE_STRLEN]);
 /* Reads such a list; false if it is malformed.  An unknown name is UNSAFE_OTHER. */
 bool limits_parse(const char *list, unsigned *unsafe);
 
-/* To be called before a measurement: warns of a CPU quota, and of an affinity smaller than the machine. */
-void limits_warn(void);
+/*
+ * To be called once, before a measurement: warns of a CPU quota and, if the load of the whole machine is measured, of
+ * an affinity smaller than that.
+ */
+void limits_warn(bool whole);
 
 /* What disturbs an instrument at a moment. */
 struct limits_mark {

@@ -137,6 +137,7 @@ void run_open(struct run *r, const struct send_options *opt)
 	int i;
 
 	*r = (struct run){.opt = opt, .interface = ""};
+	gauge_warn(&opt->gauge);
 	for (i = 0; i < 2; i++) {
 		if (!wanted[i])
 			continue;

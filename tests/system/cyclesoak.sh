@@ -94,11 +94,13 @@ it 'cyclesoak, stdout closed: an error'; ( begin
 	grep -q "stdout: Broken pipe" err
 ); ok
 cg=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/self/mounts | head -n 1)
-it 'a CPU quota on the control group is reported'; ( begin
+it 'a CPU quota on the control group is reported, with -c, with --idle and where no load is measured'; ( begin
 	[ -n "$cg" ] && mkdir "$cg/zc-test-$$" || skip_check 'no control group of version 1 can be made here'
 	echo 150000 >"$cg/zc-test-$$/cpu.cfs_quota_us"
-	soaking sh -c "echo \$\$ >\"$cg/zc-test-$$/cgroup.procs\"; exec \"$cyclesoak\" -1 -p 0.1"
-	grep -q "CPU quota.*(150000)" err
+	for command in "$cyclesoak -1 -p 0.1" "$cyclesoak --idle true" "$BIN/zcc -s 0 -p 1 -r 2 -m send,mmap"; do
+		soaking sh -c "echo \$\$ >\"$cg/zc-test-$$/cgroup.procs\"; exec $command" || :
+		[ "$(grep -c "CPU quota.*(150000)" err)" -eq 1 ]
+	done
 	wait_until rmdir "$cg/zc-test-$$"
 ); ok
 
