@@ -115,7 +115,7 @@ static void request_read(struct reply_worker *w, struct request *q)
 	q->header_len += n > 0 ? (unsigned)n : 0;
 	memcpy(&size, q->header, sizeof(size));
 	size = ntohl(size);
-	if (n == 0 && q->replied && q->header_len == 0) {
+	if (n == 0 && q->replied && q->header_len == 0 && !q->place.silent) {
 		request_close(w, q); /* the client is done */
 	} else if (n <= 0) {
 		request_wait(w, q, n, EPOLLIN);

@@ -89,7 +89,7 @@ static bool is_left_open(struct requester *q, int fd, uint64_t got)
 
 /*
  * Reads to the end of the stream, or of the reply if the connection is kept, or until more bytes came than were
- * asked for.  Returns 0 or the error.
+ * asked for.  Returns 0 or the error: an end of stream after a stop may be that of the stop's own shutdown(2).
  */
 static int read_reply(struct requester *q, int fd, struct reply *r)
 {
@@ -109,6 +109,10 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 	} while (n != 0 && r->got < end); /* more might never end */
 	if (q->counts.kept && r->got == 0)
 		return EPIPE;
+	if (n == 0 && !q->counts.kept && q->rr->run->stop != 0) {
+		q->rr->keeps |= r->got == size && size > 0;
+		return ECANCELED;
+	}
 	return r->got == size ? 0 : EMSGSIZE;
 }
 

@@ -89,10 +89,10 @@ beside 'a connection whose SYN is dropped has stalled while connecting, and zcs 
 beside 'zcc --request -t ends though the server never answers, and counts what is open'; ( begin
 	start_peer reply
 	kill -STOP $PEER
-	for how in '' -q --json; do
-		asks 1 --request 10 -t 0.3 -P 2 --timeout 0 $how
+	for how in 0 10 '10 -q' '10 --json'; do
+		asks 1 --request $how -t 0.3 -P 2 --timeout 0
 		case $how in
-		'') grep -Eqx "  open at the end, not counted: 2, the oldest for [0-9.]+ ms, stalled: 2" out ;;
+		0 | 10) grep -Eqx "  open at the end, not counted: 2, the oldest for [0-9.]+ ms, stalled: 2" out ;;
 		*) grep -q "none of the connections succeeded: is there a zcs --reply?$" err ;;
 		esac
 	done
@@ -186,7 +186,15 @@ beside '--request --keep: requests of a thread share a connection; a server that
 		exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request $size -n 20
 		grep -q 'keeps its connections open: is there a zcs --reply without --keep?' err
 	done
+	exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request 10 -t 0.3 # the end of the time is no end by the server
+	grep -q 'keeps its connections open: is there a zcs --reply without --keep?' err
 	stop_zcs
+	u32 0 >ask
+	start_zcs --reply --keep --idle-timeout 0.3
+	hold_clients held -n 1 -f ask
+	wait_until grep -q closed held
+	stop_zcs
+	grep -q '; 0 refused, 1 silent, ' zcs.out
 	start_zcs --reply
 	exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request 1 --keep -n 20
 	grep -q 'closes each connection after its reply: is there a zcs --reply --keep?' err
