@@ -50,6 +50,13 @@ int sock_set(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value));
 }
 
+void sock_reset_at_close(int fd, bool resets)
+{
+	const struct linger none = {.l_onoff = resets};
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
 int sock_get(int fd, int level, int name)
 {
 	int value = 0;

@@ -39,6 +39,12 @@ int sock_set(int fd, int level, int name, int value);
 /* Limits the wait of a connect(2), send(2) or recv(2) (SO_SNDTIMEO, SO_RCVTIMEO); 0: no limit. */
 int sock_set_timeout(int fd, double seconds);
 
+/*
+ * Whether the end of a connection by close(2), or by the death of the process, resets it: the kernel then
+ * drops what is still unsent.
+ */
+void sock_reset_at_close(int fd, bool resets);
+
 /* getsockopt(2) of an option that is an int; 0 if it fails. */
 int sock_get(int fd, int level, int name);
 

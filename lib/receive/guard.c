@@ -166,14 +166,6 @@ void place_close(struct places *s, struct place *p)
 	close(p->sock);
 }
 
-/* Makes close(2) reset the connection: the kernel drops what is still unsent. */
-static void reset_at_close(const struct place *p)
-{
-	const struct linger reset = {.l_onoff = 1};
-
-	setsockopt(p->sock, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-}
-
 /*
  * Rejects a client, with a line in the log and a word for the client.  The word is sent in place of a receipt,
  * which only the wire has.
@@ -187,7 +179,7 @@ static void reject(struct places *s, const struct place *p, const char *word, co
 	if (!s->opt->raw && !s->opt->reply)
 		send(p->sock, line, (size_t)len, MSG_DONTWAIT);
 	if (s->opt->raw) /* after an orderly end a client that sent little would report success */
-		reset_at_close(p);
+		sock_reset_at_close(p->sock, true);
 	else
 		shutdown(p->sock, SHUT_WR);
 	log_client(s, p, "rejected: %s", why);
@@ -283,7 +275,7 @@ void places_look(struct places *s)
 		} else if (now >= p->active_ns + limit && !p->silent) {
 			p->silent = true;
 			if (s->opt->reply)
-				reset_at_close(p);
+				sock_reset_at_close(p->sock, true);
 			shutdown(p->sock, SHUT_RDWR); /* whatever its thread waits for */
 		}
 	}

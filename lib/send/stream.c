@@ -465,6 +465,8 @@ void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *s
 
 	getsockname(sock, (struct sockaddr *)&st->result->local, &len);
 	sock_keep_alive(sock);
+	/* Until transfer_close(): a server takes an orderly end after -t or --bytes for a sender that has sent all. */
+	sock_reset_at_close(sock, true);
 	/* The socket's time-out was for connect(2); stream_watch() has that of the transfer. */
 	if (opt->timeout > 0 && sock_set_timeout(sock, 0) != 0)
 		die_errno("--timeout %g", opt->timeout);

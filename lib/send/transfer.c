@@ -292,8 +292,10 @@ void transfer_close(struct transfer *t)
 {
 	int i;
 
-	for (i = 0; i < t->opt->streams; i++)
+	for (i = 0; i < t->opt->streams; i++) {
+		sock_reset_at_close(t->stream[i].sender.sock, false);
 		sender_close(&t->stream[i].sender);
+	}
 	free(t->stream);
 	free(t->result.stream);
 	free(t->result.cpu);

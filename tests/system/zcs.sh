@@ -23,11 +23,33 @@ beside 'a stall that begins in the warm-up counts from its end on'; ( begin
 	grep -q ' bytes of warm-up' zcs.out
 	awk '{ for (i = 1; i < NF; i++) if ($i == "in") ok = $(i + 1) > 0.5 } END { exit !ok }' zcs.out
 ) & later
+for how in '-t 60' '--bytes 100g' '--raw -t 60'; do
+	beside "zcs -1: zcc $how that is killed, or fails, is an error; that is interrupted once, it is none"; ( begin
+		raw=$(echo "$how" | grep -o -e --raw || :)
+		while read -r status zcc_status signal options; do
+			start_zcs -1 -I 0.05 $raw
+			start_zcc held $how $options
+			wait_until [ -s zcs.out ]
+			[ "$signal" = INT ] || kill -STOP $ZCS
+			zcc_ends held $zcc_status ${signal#-}
+			kill -CONT $ZCS 2>/dev/null || :
+			ended $ZCS
+			got=0; wait $ZCS || got=$?
+			cat zcs.err
+			[ $got -eq $status ]
+		done <<-END
+			1 137 KILL
+			1 1 - --timeout 0.3
+			0 130 INT
+		END
+	) & later
+done
 # Races that are lost each time: tests/helpers/preload/late.c
 beside 'a warm-up that ends only after the last byte has no time; replies faster than the main thread count'; ( begin
 	preloaded late || skip_check 'no library can be preloaded'
 	LATE=end LD_PRELOAD=$PWD/late.so start_zcs
-	{ u32 4294967295 0 0 1 5; printf hello; } | "$HELPERS/net" send -c "$PORT"
+	{ u32 4294967295 0 0 1 5; printf hello; } >first # they come at once
+	"$HELPERS/net" send -c "$PORT" <first
 	wait_until [ -s zcs.out ]
 	cat zcs.out
 	not grep -q 184467 zcs.out # 2^64 ns
