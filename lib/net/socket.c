@@ -157,47 +157,115 @@ const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_
 	return buf;
 }
 
-/* Returns the index of the interface of the route to an address of 4 or 16 bytes, 0 if there is none. */
-static unsigned route_interface(const void *addr, unsigned char len)
+/*
+ * The route of a socket: rtnetlink(7).
+ */
+
+/* RTA_IP_PROTO, RTA_SPORT and RTA_DPORT, which headers before Linux 4.18 lack; older kernels ignore them. */
+enum { ROUTE_PROTOCOL = 27, ROUTE_SPORT, ROUTE_DPORT };
+
+struct route_message {
+	struct nlmsghdr nh;
+	struct rtmsg rt;
+	char rest[4096];
+};
+
+static void message_add(struct route_message *m, unsigned short type, const void *data, size_t len)
 {
-	struct {
-		struct nlmsghdr nh;
-		struct rtmsg rt;
-		struct rtattr a;
-		unsigned char rest[4096];
-	} m = {.nh = {.nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST},
-	       .rt = {.rtm_family = len == 4 ? AF_INET : AF_INET6, .rtm_dst_len = 8 * len},
-	       .a = {.rta_type = RTA_DST, .rta_len = RTA_LENGTH(len)}};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), left;
-	const struct rtattr *a = &m.a;
-	unsigned index = 0;
+	const struct rtattr head = {.rta_len = (unsigned short)RTA_LENGTH(len), .rta_type = type};
+	char *at = (char *)m + m->nh.nlmsg_len;
+
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + RTA_LENGTH(0), data, len);
+	m->nh.nlmsg_len += RTA_ALIGN(head.rta_len);
+}
+
+/* Has the kernel answer the message; false if there is no route. */
+static bool message_answer(struct route_message *m)
+{
+	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	ssize_t n = -1;
 
-	memcpy(m.rest, addr, len);
-	m.nh.nlmsg_len = NLMSG_LENGTH(sizeof(m.rt)) + RTA_LENGTH(len);
 	if (fd < 0)
-		return 0;
-	if (send(fd, &m, m.nh.nlmsg_len, 0) >= 0)
-		n = recv(fd, &m, sizeof(m), 0);
+		return false;
+	if (send(fd, m, m->nh.nlmsg_len, 0) >= 0)
+		n = recv(fd, m, sizeof(*m), 0);
 	close(fd);
-	if (n < 0 || !NLMSG_OK(&m.nh, (size_t)n) || m.nh.nlmsg_type != RTM_NEWROUTE)
+	return n >= 0 && NLMSG_OK(&m->nh, (size_t)n) && m->nh.nlmsg_type == RTM_NEWROUTE;
+}
+
+/*
+ * Returns the index of the interface of the route from `own`, whose address may be any, to `peer`; 0 if there is
+ * none.  Stores the address that the route has for this host.
+ */
+static unsigned route_find(int fd, unsigned device, const struct sockaddr *peer,
+			   const struct sockaddr *own, struct in6_addr *from)
+{
+	const struct in6_addr to = addr_ipv6(peer), any = in6addr_any;
+	const bool v4 = IN6_IS_ADDR_V4MAPPED(&to);
+	const size_t skip = v4 ? 12 : 0, len = sizeof(to) - skip;
+	const int tos = v4 ? sock_get(fd, IPPROTO_IP, IP_TOS)
+			   : sock_get(fd, IPPROTO_IPV6, IPV6_TCLASS),
+		  mark = sock_get(fd, SOL_SOCKET, SO_MARK);
+	const unsigned char protocol = IPPROTO_TCP;
+	/* The port is at the same place in the addresses of both families. */
+	const in_port_t *const sport = &((const struct sockaddr_in *)own)->sin_port,
+			       *const dport = &((const struct sockaddr_in *)peer)->sin_port;
+	struct route_message m = {.nh = {.nlmsg_type = RTM_GETROUTE,
+					 .nlmsg_flags = NLM_F_REQUEST,
+					 .nlmsg_len = NLMSG_LENGTH(sizeof(m.rt))},
+				  .rt = {.rtm_family = v4 ? AF_INET : AF_INET6,
+					 .rtm_tos = (unsigned char)(tos & 0xfc),
+					 .rtm_dst_len = (unsigned char)(8 * len)}};
+	const struct rtattr *a = (const struct rtattr *)(const void *)m.rest;
+	const bool known = memcmp(&from->s6_addr[skip], &any, len) != 0;
+	unsigned index = 0;
+	int left;
+
+	message_add(&m, RTA_DST, &to.s6_addr[skip], len);
+	if (known) {
+		m.rt.rtm_src_len = m.rt.rtm_dst_len;
+		message_add(&m, RTA_SRC, &from->s6_addr[skip], len);
+	}
+	if (device != 0)
+		message_add(&m, RTA_OIF, &device, sizeof(device));
+	if (mark != 0)
+		message_add(&m, RTA_MARK, &mark, sizeof(mark));
+	message_add(&m, ROUTE_PROTOCOL, &protocol, sizeof(protocol));
+	if (*sport != 0)
+		message_add(&m, ROUTE_SPORT, sport, sizeof(*sport));
+	message_add(&m, ROUTE_DPORT, dport, sizeof(*dport));
+	if (!message_answer(&m))
 		return 0;
-	for (left = (int)RTM_PAYLOAD(&m.nh); RTA_OK(a, left); a = RTA_NEXT(a, left))
+	for (left = (int)RTM_PAYLOAD(&m.nh); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
 		if (a->rta_type == RTA_OIF)
 			memcpy(&index, RTA_DATA(a), sizeof(index));
+		if (a->rta_type == RTA_PREFSRC && !known)
+			memcpy(&from->s6_addr[skip], RTA_DATA(a), len);
+	}
 	return index;
 }
 
-void addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
+void sock_interface(int fd, const struct sockaddr *peer, char name[IF_NAMESIZE])
 {
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
-	const struct in6_addr a = addr_ipv6(peer);
-	unsigned index = IN6_IS_ADDR_V4MAPPED(&a) ? route_interface(&a.s6_addr[12], 4)
-						  : route_interface(&a, 16);
+	struct sockaddr_storage own = {.ss_family = AF_UNSPEC};
+	socklen_t len = sizeof(own), size = IF_NAMESIZE;
+	const struct in6_addr to = addr_ipv6(peer);
+	unsigned device = 0, index;
+	struct in6_addr from;
 
-	/* A link-local address names its interface, but packets to one of this host go via lo. */
-	if (IN6_IS_ADDR_LINKLOCAL(&a) && in6->sin6_scope_id != 0 && index != if_nametoindex("lo"))
-		index = in6->sin6_scope_id;
+	name[0] = '\0';
+	if (getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, &size) == 0 && name[0] != '\0')
+		device = if_nametoindex(name);
+	else if (IN6_IS_ADDR_LINKLOCAL(&to))
+		device = ((const struct sockaddr_in6 *)peer)->sin6_scope_id;
+	getsockname(fd, (struct sockaddr *)&own, &len);
+	from = addr_ipv6((struct sockaddr *)&own);
+	/* The address that the kernel chooses for a socket without one may have a route of its own. */
+	route_find(fd, device, peer, (struct sockaddr *)&own, &from);
+	index = route_find(fd, device, peer, (struct sockaddr *)&own, &from);
+	if (index == 0)
+		index = device;
 	if (index == 0 || if_indextoname(index, name) == NULL)
 		name[0] = '\0';
 }

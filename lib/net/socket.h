@@ -72,10 +72,11 @@ bool addr_split(const struct sockaddr *sa, socklen_t len, char host[HOST_STRLEN]
 		char port[PORT_STRLEN]);
 
 /*
- * Stores the name of the interface via which the kernel routes packets to `peer` (rtnetlink(7),
- * RTM_GETROUTE): `lo` for every address of this host, and an empty string if there is none.
+ * Stores the name of the interface via which the kernel routes the packets of a socket to `peer` (rtnetlink(7),
+ * RTM_GETROUTE): `lo` for every address of this host, and an empty string if there is none.  The socket need
+ * not be connected.  Its addresses, ports, mark, DSCP and device decide, so that they are to be set before.
  */
-void addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE]);
+void sock_interface(int fd, const struct sockaddr *peer, char name[IF_NAMESIZE]);
 
 /* A close-on-exec pipe as large as the kernel allows, at most 1 MiB; *size is its size in bytes. */
 int pipe_large(int fd[2], size_t *size);

@@ -287,7 +287,7 @@ static bool client_accept(struct context *x, int listener)
 	c->context = x;
 	c->number = (int)(x->accepted % INT_MAX); /* the report has number + 1 */
 	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
-	addr_interface((struct sockaddr *)&c->place.peer, c->interface);
+	sock_interface(c->place.sock, (struct sockaddr *)&c->place.peer, c->interface);
 	meter_look(&x->meter, true);
 	if (x->opt->json && x->group.n == 0)
 		report_group_begin(&x->report, &c->place.peer, c->interface);

@@ -43,15 +43,23 @@ static void set_options_or_die(int fd, const struct target *s, const struct send
 		die_errno("--bind %s", opt->source);
 }
 
-int target_connect(const struct target *s, const struct run *r, _Atomic int *sock)
+static int open_socket(const struct target *s, const struct run *r)
 {
 	const int fd = sock_open(s->addr.ss_family, 0, &r->opt->sock);
+
+	if (fd >= 0)
+		set_options_or_die(fd, s, r->opt);
+	return fd;
+}
+
+int target_connect(const struct target *s, const struct run *r, _Atomic int *sock)
+{
+	const int fd = open_socket(s, r);
 	int e;
 
 	*sock = fd;
 	if (fd < 0)
 		return -1;
-	set_options_or_die(fd, s, r->opt);
 	/* After EINTR the handshake goes on, and a second call waits for its end: connect(2). */
 	do
 		e = connect(fd, (const struct sockaddr *)&s->addr, s->addr_len);
@@ -77,15 +85,11 @@ static struct addrinfo *look_up(const char *option, const char *name, const char
 	return list;
 }
 
-static void set_address(struct target *s, const struct addrinfo *ai, const struct send_options *opt)
+static void set_address(struct target *s, const struct addrinfo *ai)
 {
 	memcpy(&s->addr, ai->ai_addr, ai->ai_addrlen);
 	s->addr_len = ai->ai_addrlen;
 	addr_format(ai->ai_addr, ai->ai_addrlen, s->name);
-	addr_interface(ai->ai_addr, s->interface);
-	/* Packets to an address of this host go through lo, whatever the device. */
-	if (opt->sock.device != NULL && strcmp(s->interface, "lo") != 0)
-		snprintf(s->interface, sizeof(s->interface), "%s", opt->sock.device);
 }
 
 /* The server's addresses are of the family of --bind.  `0` is this host, as in 2001. */
@@ -94,7 +98,7 @@ int target_find(struct target *s, const struct run *r, _Atomic int *sock)
 	const struct send_options *opt = r->opt;
 	const char *host = opt->server;
 	struct addrinfo *list, *ai;
-	int fd = -1, family = opt->family;
+	int fd = -1, shown, family = opt->family;
 
 	if (opt->source != NULL) {
 		list = look_up("--bind ", opt->source, NULL, family);
@@ -107,11 +111,17 @@ int target_find(struct target *s, const struct run *r, _Atomic int *sock)
 		host = family == AF_INET6 ? "::1" : "127.0.0.1";
 	list = look_up("", host, opt->port, family);
 	for (ai = list; ai != NULL && fd < 0; ai = sock != NULL ? ai->ai_next : NULL) {
-		set_address(s, ai, r->opt);
+		set_address(s, ai);
 		if (sock != NULL)
 			fd = target_connect(s, r, sock);
 	}
 	freeaddrinfo(list);
+	/* Requests begin without a connection: a socket as theirs will be shows the way. */
+	shown = sock != NULL ? fd : open_socket(s, r);
+	if (shown >= 0)
+		sock_interface(shown, (struct sockaddr *)&s->addr, s->interface);
+	if (sock == NULL && shown >= 0)
+		close(shown);
 	return fd;
 }
 

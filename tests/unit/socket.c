@@ -33,6 +33,7 @@ static void test_addresses(void)
 	const int files = open_files();
 	struct sockaddr_storage a;
 	size_t i;
+	int fd;
 
 	for (i = 0; i < LENGTH(cases); i++) {
 		a = address(cases[i][0]);
@@ -40,7 +41,9 @@ static void test_addresses(void)
 		   cases[i][2]);
 	}
 	a = address("127.0.0.1");
-	addr_interface((struct sockaddr *)&a, name);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	sock_interface(fd, (struct sockaddr *)&a, name);
+	close(fd);
 	is(name, "lo", "packets for 127.0.0.1 are routed via lo");
 	ok(open_files() == files, "the lookup of an interface leaves no descriptor open");
 }
