@@ -52,6 +52,17 @@ static int open_socket(const struct target *s, const struct run *r)
 	return fd;
 }
 
+/* Where nobody listens at a local port, TCP can connect a socket to itself. */
+static bool is_itself(int fd)
+{
+	struct sockaddr_storage own = {0}, peer = {0};
+	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
+
+	getsockname(fd, (struct sockaddr *)&own, &own_len);
+	getpeername(fd, (struct sockaddr *)&peer, &peer_len);
+	return memcmp(&own, &peer, sizeof(own)) == 0;
+}
+
 int target_connect(const struct target *s, const struct run *r, _Atomic int *sock)
 {
 	const int fd = open_socket(s, r);
@@ -64,9 +75,12 @@ int target_connect(const struct target *s, const struct run *r, _Atomic int *soc
 	do
 		e = connect(fd, (const struct sockaddr *)&s->addr, s->addr_len);
 	while (e != 0 && errno == EINTR && r->stop == 0);
-	if (e == 0 || errno == EISCONN)
+	if (e != 0 && errno != EISCONN)
+		e = errno == EINPROGRESS ? ETIMEDOUT : errno; /* SO_SNDTIMEO is over: socket(7) */
+	else if (is_itself(fd))
+		e = ECONNREFUSED;
+	else
 		return fd;
-	e = errno == EINPROGRESS ? ETIMEDOUT : errno; /* SO_SNDTIMEO is over: socket(7) */
 	*sock = -1;
 	close(fd);
 	errno = e;

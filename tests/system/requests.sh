@@ -201,6 +201,16 @@ beside '--request --keep: requests of a thread share a connection; a server that
 ) & later
 together
 
+it 'a connection to itself, as TCP makes of a local port that nobody listens at, is no server'; ( begin
+	[ -n "$OWN_NETWORK" ] || skip_check 'needs root, ip(8) and network namespaces'
+	range=/proc/sys/net/ipv4/ip_local_port_range
+	were=$(cat $range)
+	echo 40000 40003 >$range
+	PORT=40000 asks 1 --request 4 --keep -n 20 || wrong=1
+	echo "$were" >$range
+	[ -z "$wrong" ]
+	grep -Eqx '  failed: 3 refused' out
+); ok
 it 'zcc --request: local ports that run out, a server that has gone: failures are counted, few are made'; ( begin
 	[ -n "$OWN_NETWORK" ] || skip_check 'needs root, ip(8) and network namespaces'
 	range=/proc/sys/net/ipv4/ip_local_port_range
