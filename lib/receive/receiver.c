@@ -285,6 +285,10 @@ static int buffers_open(struct uring_receiver *u, size_t size)
 	struct buffers_request q;
 	unsigned i;
 
+	if (size > (SIZE_MAX - page) / BUFFERS) { /* 1g, of the addresses of 32 bits */
+		errno = ENOBUFS;
+		return -1;
+	}
 	u->map_size = page + BUFFERS * size;
 	u->buffers = mmap(NULL, u->map_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			  -1, 0);

@@ -109,7 +109,8 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 	link_read(&r->via, interface);
 	r->first = *peer;
 	r->began_ns = clock_ns(CLOCK_REALTIME);
-	r->listed = r->left_out = 0;
+	r->listed = 0;
+	r->left_out = 0;
 	r->cut[0] = '\0';
 }
 

@@ -42,7 +42,8 @@ struct report {
 	struct link via;               /* the interface of that client */
 	uint64_t began_ns; /* of CLOCK_REALTIME; of replies, their first object; 0: none */
 	struct stream_record *streams; /* of end.streams */
-	uint64_t listed, left_out;     /* clients in and not in end.streams */
+	size_t listed;                 /* clients in end.streams */
+	uint64_t left_out;             /* and not in it */
 	char cut[256];                 /* which client was the first to be cut, and why */
 };
 

@@ -101,14 +101,15 @@ void fileset_open(struct fileset *set, char **names, int n, bool zeros)
 /* Reads a file into its memory, or dies. */
 static void read_file(const struct file *f)
 {
-	uint64_t got = 0;
+	size_t got = 0;
 	ssize_t n = 0;
 
 	while (n >= 0 && got < f->size) {
-		n = TEMP_FAILURE_RETRY(pread(f->fd, f->data + got, f->size - got, (off_t)got));
+		n = TEMP_FAILURE_RETRY(
+			pread(f->fd, f->data + got, (size_t)f->size - got, (off_t)got));
 		if (n == 0)
 			die("%s: shrank while it was being read", printable(f->name));
-		got += n > 0 ? (uint64_t)n : 0;
+		got += n > 0 ? (size_t)n : 0;
 	}
 	if (n < 0)
 		die_errno("%s", printable(f->name));
@@ -116,15 +117,18 @@ static void read_file(const struct file *f)
 
 void fileset_preload(struct fileset *set)
 {
-	const uint64_t page = (uint64_t)getpagesize();
-	const uint64_t most = (uint64_t)sysconf(_SC_PHYS_PAGES) / 4 * page;
+	const size_t page = (size_t)getpagesize();
+	const uint64_t quarter = (uint64_t)sysconf(_SC_PHYS_PAGES) / 4 * page;
+	const bool fits = set->bytes < SIZE_MAX / 2; /* not into all addresses of 32 bits */
 	struct file *f;
 
-	if (set->bytes > most)
-		die("--preload: the files take %ju MiB, more than a quarter of this host's memory",
-		    (uintmax_t)(set->bytes >> 20));
+	if (set->bytes > quarter || !fits)
+		die("--preload: the files take %ju MiB, more than %s",
+		    (uintmax_t)(set->bytes >> 20),
+		    fits ? "a quarter of this host's memory"
+			 : "a 32-bit program has addresses for");
 	for (f = set->file; f < set->file + set->n; f++) {
-		f->data = aligned_alloc(page, (f->size / page + 1) * page);
+		f->data = aligned_alloc(page, ((size_t)f->size / page + 1) * page);
 		if (f->data == NULL)
 			die_errno("--preload: %s", printable(f->name));
 		read_file(f);

@@ -260,15 +260,15 @@ static size_t memory_of(int streams)
 	return memory > 0 ? memory : COPY_SIZE;
 }
 
-size_t method_chunk(const struct send_method *m, size_t chunk, int streams)
+size_t method_chunk(const struct send_method *m, uint64_t chunk, int streams)
 {
 	if (chunk == 0)
 		chunk = m->has_buffer ? COPY_SIZE : m->chunk > 0 ? m->chunk : memory_of(streams);
-	return m->most > 0 ? at_most(chunk, m->most) : chunk;
+	return at_most(chunk, m->most > 0 ? m->most : SIZE_MAX);
 }
 
-void sender_open(struct sender *s, const struct send_method *m, int sock, size_t chunk, int streams,
-		 const _Atomic int *stop)
+void sender_open(struct sender *s, const struct send_method *m, int sock, uint64_t chunk,
+		 int streams, const _Atomic int *stop)
 {
 	*s = (struct sender){.method = m, .sock = sock, .stop = stop, .slots = 1};
 	s->chunk = method_chunk(m, chunk, streams);

@@ -76,15 +76,15 @@ size_t method_place(const char *name);
  * The most bytes that a sender by this method asks of one call, of `streams` senders, where -b gave
  * `chunk`, or 0.
  */
-size_t method_chunk(const struct send_method *m, size_t chunk, int streams);
+size_t method_chunk(const struct send_method *m, uint64_t chunk, int streams);
 
 /*
  * Makes a sender for a connected socket, or dies.  `chunk` is the most bytes asked of one call, 0
  * for the method's default.  The memory for mappings and buffers is shared with all `streams`.
  * The sender stops soon after *stop is no longer 0; shutdown(2) ends a call that blocks.
  */
-void sender_open(struct sender *s, const struct send_method *m, int sock, size_t chunk, int streams,
-		 const _Atomic int *stop);
+void sender_open(struct sender *s, const struct send_method *m, int sock, uint64_t chunk,
+		 int streams, const _Atomic int *stop);
 
 /*
  * Sends `len` bytes of `fd` from `off`.  Returns how many, fewer at a stop or where the file has

@@ -268,7 +268,9 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 
 	st->sender.data = st->sender.method->has_buffer ? f->data : NULL;
 	do {
-		len = (uint32_t)at_most(file_entry(f, off), st->left);
+		len = file_entry(f, off);
+		if (st->left < len)
+			len = (uint32_t)st->left;
 		headers_add(st, h, len);
 		headers_send(st, h);
 		st->worker.sock = st->sender.sock;
@@ -458,7 +460,7 @@ void stream_work(void *stream)
 		finish_receipt(st);
 }
 
-void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *stop)
+void stream_open(struct stream *st, int sock, uint64_t chunk, const _Atomic int *stop)
 {
 	const struct send_options *opt = st->opt;
 	socklen_t len = sizeof(st->result->local);

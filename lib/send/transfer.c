@@ -244,7 +244,7 @@ void transfer_run(struct transfer *t)
 	sum_up(t);
 }
 
-bool transfer_open(struct transfer *t, size_t chunk)
+bool transfer_open(struct transfer *t, uint64_t chunk)
 {
 	const struct send_options *opt = t->opt;
 	const size_t n = (size_t)opt->streams;

@@ -64,7 +64,7 @@ struct stream {
  * Prepares the stream of a connected socket, in calls of `chunk` bytes (0: the method's default).
  * The caller has set its `opt`, `set`, `peer`, `result` and, with --bytes, `left`; the rest is 0.
  */
-void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *stop);
+void stream_open(struct stream *st, int sock, uint64_t chunk, const _Atomic int *stop);
 
 /* Sends all and waits for the receipt, in the stream's own thread.  Dies of what goes wrong. */
 void stream_work(void *stream);
@@ -113,7 +113,7 @@ struct transfer {
  * last.  `chunk`: bytes of a call, 0 for the method's default.  Dies if one cannot connect;
  * returns false if a signal that is caught ended that, and with it the program.
  */
-bool transfer_open(struct transfer *t, size_t chunk);
+bool transfer_open(struct transfer *t, uint64_t chunk);
 
 /* Sends, and returns when all streams have come to their end; t->result then has the figures. */
 void transfer_run(struct transfer *t);
