@@ -36,7 +36,8 @@ void latency_merge(struct latency *sum, const struct latency *h)
 /* The least of class i in ns. */
 static uint64_t class_low(size_t i)
 {
-	return i < LATENCY_SUB ? i : (LATENCY_SUB + i % LATENCY_SUB) << (i / LATENCY_SUB - 1);
+	return i < LATENCY_SUB ? i
+			       : (uint64_t)(LATENCY_SUB + i % LATENCY_SUB) << (i / LATENCY_SUB - 1);
 }
 
 double latency_percentile(const struct latency *h, double p)
