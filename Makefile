@@ -19,11 +19,12 @@ CC       = gcc
 endif
 CFLAGS  ?= -O2 -g
 AWK      = awk
-WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-psabi
 # Hardening, on by default; make HARDEN= HARDEN_LD= builds without.
 HARDEN   = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fPIE
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack
-STD      = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -pthread
+# c11, since gnu11 computes with more digits than a double has where the CPU is an i686.
+STD      = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -pthread
 
 # Where objects go, and where programs go.
 OBJ      = build
