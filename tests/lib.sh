@@ -478,7 +478,7 @@ preloaded()
 {
 	[ -e "$1.so" ] || { ! sanitized && {
 		cp "$HELPERS/$1.so" . 2>/dev/null ||
-			"$CC" -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o "$1.so" \
+			$CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o "$1.so" \
 			    "$TOP/tests/helpers/preload/$1.c" -ldl 2>"$1.err"
 	}; }
 }

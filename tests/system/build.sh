@@ -1,6 +1,7 @@
 #!/bin/sh
 # The build, in a copy of the tree: nothing among the sources, install and back, what the programs need.  `make check`
-# looks at what it has built; `make check-long` builds by gcc and clang, for 32 bits, and from the tarball of make dist.
+# looks at what it has built; `make check-long` builds by gcc and clang, for 32 bits, where it runs tests of the
+# programs, too, and from the tarball of make dist.
 #
 # seconds: 5
 . "$TOP/tests/lib.sh"
@@ -16,11 +17,13 @@ cd src || exit 1
 [ -n "$LONG" ] || cp -a "$TOP"/build/*.[oda] "$TOP/build/lib" "$TOP/build/completion" build
 [ -n "$LONG" ] || for t in $tools; do cp -a "$BIN/$t" .; done
 
-# all_are_built CC: make builds all programs, without a warning; its output is in ../log
+# all_are_built CC [ARGUMENT...]: make builds all programs, without a warning; its output is in ../log
 all_are_built()
 {
 	make clean
-	make CC="$1" >../log 2>&1 || { cat ../log; return 1; }
+	cc=$1
+	shift
+	make CC="$cc" "$@" >../log 2>&1 || { cat ../log; return 1; }
 	not grep -i warning ../log
 	for t in $tools; do ./$t --version | grep -Eqx "$t [0-9.]+"; done
 }
@@ -97,11 +100,13 @@ it 'they call no function that is newer than glibc 2.27'; ( begin; need readelf
 # The kernel's headers are the same for 32 bits, but gcc looks for them elsewhere unless all that it needs for
 # 32 bits is installed.
 m32="gcc -m32 -idirafter /usr/include/$(gcc -print-multiarch 2>/dev/null)"
-long '32 bits: the programs build without a warning, and -n accepts 4294966294' && ( begin
+long '32 bits: no number is cut off (-Wconversion), the unit tests and wire pass, -n accepts 4294966294' && ( begin
 	printf '#include <%s>\n' errno.h stdio.h linux/io_uring.h linux/tcp.h >probe.c
 	echo 'int main(void) { return 0; }' >>probe.c
-	$m32 -o probe probe.c && ./probe || skip_check 'gcc has no libraries or headers for 32 bits'
-	all_are_built "$m32"
+	$m32 -o probe probe.c || skip_check 'gcc has no libraries or headers for 32 bits'
+	./probe || skip_check 'this kernel runs no programs of 32 bits'
+	all_are_built "$m32" CPPFLAGS='-Wconversion -Wno-sign-conversion' all test-programs
+	env -u LONG BIN="$PWD" HELPERS="$PWD/build/tests" CC="$m32" ONCE=1 tests/run unit wire >log || { cat log; false; }
 	exits 2 ./zcc -s 0 -n 4294967295
 	grep -q "is not between 1 and 4294966294" err
 	exits 1 ./zcc -s 0 -p 1 -n 4294966294
