@@ -11,6 +11,7 @@
  */
 
 static int die_status; /* 0: EXIT_FAILURE, or EXIT_USAGE */
+static const char *die_place;
 static void (*die_hook)(void *arg, const char *why);
 static void *die_arg;
 
@@ -18,6 +19,20 @@ void die_init(void (*hook)(void *arg, const char *why), void *arg)
 {
 	die_hook = hook;
 	die_arg = arg;
+}
+
+void die_about(const char *place)
+{
+	die_place = place;
+}
+
+const char *die_line(const char *error, char line[DIE_MAX])
+{
+	char text[DIE_MAX]; /* as the error may be in `line` */
+
+	snprintf(text, sizeof(text), "%s%s%s", die_place != NULL ? die_place : "",
+		 die_place != NULL ? ": " : "", error);
+	return strcpy(line, text);
 }
 
 void die_with(int status)
@@ -56,6 +71,7 @@ void die_of(int error, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, DIE_MAX, fmt, ap);
 	va_end(ap);
+	die_line(why, why);
 	if (error > 0)
 		string_append(why, sizeof(why), ": %s", strerror(error));
 	while (first == NULL && atomic_flag_test_and_set(&begun))

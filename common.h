@@ -60,6 +60,12 @@ _Noreturn void die_of(int error, const char *fmt, ...) __attribute__((format(pri
 /* From now on die() and usage_error() exit with this status. */
 void die_with(int status);
 
+/* From now on the line of die() begins with the place that it is about; NULL: with none. */
+void die_about(const char *place);
+
+/* Stores the line that die(error) would print, without the program's name, and returns it. */
+const char *die_line(const char *error, char line[DIE_MAX]);
+
 /* Dies because a command could not be run: with status 127 if `error` is ENOENT, otherwise with 126. */
 _Noreturn void command_die(const char *name, int error);
 

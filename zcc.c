@@ -44,14 +44,14 @@ static _Noreturn void die_of_signal(void)
 	_exit(128 + run.stop);
 }
 
-/* Closes the report of a program that dies; as text, that of a comparison has its complete rounds. */
+/* Closes the report of a program that dies; that of a comparison has its complete rounds. */
 static void close_report(void *report, const char *why)
 {
 	struct send_report *rep = report;
 
 	report_die(rep, why);
-	if (!opt.json && rep->plan != NULL && rep->plan->rounds > 0)
-		comparison_print(rep->plan, rep, NULL);
+	if (rep->plan != NULL && rep->plan->rounds > 0)
+		comparison_print(rep->plan, rep, why);
 }
 
 /*
@@ -75,9 +75,13 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, int
 {
 	const struct send_result *res = &t->result;
 	struct send_report *rep = t->report;
-	const char *error = run.stop > 0 ? "interrupted" : result_check(res, opt.streams, why);
+	const char *error = result_check(res, opt.streams, why);
 	char reasons[UNSAFE_STRLEN];
 
+	if (run.stop > 0)
+		error = "interrupted";
+	else if (error != NULL)
+		error = die_line(error, why);
 	rep->repeats = false;
 	gauge_say(&run.gauge, &res->sent.host, false);
 	if (error == NULL)
@@ -126,14 +130,15 @@ static const char *send_once(struct send_report *rep, const struct fileset *set,
 	return error;
 }
 
-/* In a comparison lines about a load name the run, and each reason has one line, or with -d all of them. */
+/* In a comparison messages name the run, and each reason of a load has one line, or with -d all of them. */
 static void name_run(const struct plan *plan, int i)
 {
 	static char place[COMPARISON_PLACE];
 
 	if (!opt.compare.wanted)
 		return;
-	run.gauge.said.place = comparison_run_place(plan, i, place);
+	die_about(comparison_run_place(plan, i, place));
+	run.gauge.said.place = place;
 	run.gauge.said.most = opt.debug > 0 ? UINT_MAX : 1;
 }
 
@@ -163,6 +168,7 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 				rep->run = plan->added + 1;
 				error = send_once(rep, set, plan, i, retry++, why);
 			} while (rep->repeats && run.stop <= 0);
+			die_about(NULL);
 		}
 		/* A signal may have come when a round was complete. */
 		if (opt.compare.save != NULL && plan->rounds > rounds)
@@ -172,7 +178,7 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 			break;
 	}
 	opt.port = ports;
-	return error;
+	return run.stop > 0 ? "interrupted" : error;
 }
 
 /* Reads the files of --save and --against, and tries to write that of --save, or dies. */
@@ -230,7 +236,6 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	const char *error;
 	struct fileset set;
 	struct plan plan;
-	bool prints;
 
 	plan_prepare(&plan);
 	plan_find(&plan, &before, &kept);
@@ -242,11 +247,9 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	rep->plan = opt.compare.wanted ? &plan : NULL;
 	error = send_rounds(rep, &set, &plan, why);
 	rep->plan = NULL;
-	/* In JSON the last object has the error. */
-	prints = opt.compare.wanted && plan.rounds > 0 && (error == NULL || !opt.json);
 	if (error == NULL)
 		error = fileset_error(&set, why);
-	if (prints)
+	if (opt.compare.wanted && plan.rounds > 0)
 		comparison_print(&plan, rep, error);
 	fileset_close(&set);
 	plan_close(&plan);

@@ -159,7 +159,7 @@ beside '--save and --against: whatever file will not do is an error before anyth
 		--against .;--against: .: Is a directory
 		--save /dev/null;cannot write /dev/null: not a regular file
 		--save dangling;cannot write dangling: No such file or directory
-		-p 1 --save none;cannot connect to 0 port 1: Connection refused: is zcs running there?
+		-p 1 --save none;round 1: cannot connect to 0 port 1: Connection refused: is zcs running there?
 	END
 	cmp file ../file
 	can_trace || exit 0
@@ -191,19 +191,22 @@ beside 'a comparison that is interrupted as a run connects, or between two runs:
 	between=socket:signal=INT:when=$(($(grep -c 'socket(' trace) + 1))
 	for when in connect:error=EINTR:signal=INT:when=3 "$between"; do
 		exits 130 strace -f -o trace -e trace=socket,connect -e inject=$when \
-		    env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m send -r 9 ../file
+		    env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m send -r 9 --congestion reno ../file
 		grep '^2 rounds of 1 run;' out
 		# The last of them ended it.
 		[ "$(grep -c -e '--- SIGINT' trace)" -eq 2 ]
 		[ ! -s err ] || one_line err
 	done
 ) & later
-beside 'a server that goes after the first round: an error, and the rounds that are complete'; ( begin
+beside 'a server that goes after the first round: an error that names the run, and the complete rounds'; ( begin; need jq
 	start_peer -n 2
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap ../file
-	grep 'zcc: cannot connect to' err
+	grep -qx "zcc: round 2, mmap 4m: cannot connect to 0 port $PORT: .*" err
 	grep -x '1 round of 2 runs; means and 95% intervals' out
 	grep -Ex 'mmap +4m +[0-9,]+' out
+	start_peer -n 2
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap --json ../file
+	tail -n 1 out | jq -e --arg error "$(sed -n '$s/^zcc: //p' err)" '.error == $error and .comparison.rounds == 1'
 ) & later
 beside '-p with a list: receivers are compared, by their methods, with what may explain how they differ'; ( begin; need jq
 	may_lock_much || skip_check 'other tests of this user may have pinned what it may pin'
