@@ -58,14 +58,6 @@ static void close_report(void *report, const char *why)
  * The order of events.
  */
 
-/* Whether the load of either end is unsafe, or that of this end is missing. */
-static bool is_unsafe(const struct send_result *res)
-{
-	const struct load *here = &result_host(res)->host, *there = &res->received.host;
-
-	return isnan(here->load) || here->unsafe != 0 || (res->receipts > 0 && there->unsafe != 0);
-}
-
 /*
  * Checks a transfer, reports it, and adds complete figures to run i of the plan.  Returns NULL or what is
  * wrong, a text that may be in `why`.
@@ -86,7 +78,7 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, int
 	gauge_say(&run.gauge, &res->sent.host, false);
 	if (error == NULL)
 		report_warn(rep, res);
-	if (error == NULL && retry < opt.retries && is_unsafe(res)) {
+	if (error == NULL && retry < opt.retries && result_is_unsafe(res)) {
 		warnx("the load is unsafe (%s): the run is repeated, %d of %d",
 		      limits_format(res->sent.host.unsafe | res->received.host.unsafe, reasons),
 		      retry + 1, opt.retries);

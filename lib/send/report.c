@@ -25,6 +25,13 @@ const struct figures *result_host(const struct send_result *res)
 	return res->local && by_receiver ? &res->received : &res->sent;
 }
 
+bool result_is_unsafe(const struct send_result *res)
+{
+	const struct load *here = &result_host(res)->host, *there = &res->received.host;
+
+	return isnan(here->load) || here->unsafe != 0 || (res->receipts > 0 && there->unsafe != 0);
+}
+
 const char *result_check(const struct send_result *res, int streams, char why[DIE_MAX])
 {
 	const int without = streams - res->receipts;

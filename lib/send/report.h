@@ -60,6 +60,9 @@ const char *result_check(const struct send_result *res, int streams, char why[DI
  */
 const struct figures *result_host(const struct send_result *res);
 
+/* Whether the load of either end is unsafe, or that of this end is missing. */
+bool result_is_unsafe(const struct send_result *res);
+
 /* The initial value of a report's lock: the main thread may die while it writes an interval. */
 #define REPORT_LOCK PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 

@@ -170,6 +170,12 @@ static void test_neighbours(void)
 	fill_two(&res, "", "");
 	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, half / sqrt(2)),
 	   "each of two runs follows itself from every second round to the next");
+	p.rounds = 4;
+	for (i = 0; i < 2; i++)
+		ok(is_estimate(plan_mean(&p, i, PLAN_LOAD), 0.5,
+			       student_t(3) * sqrt(0.02 * 0.02 / 4 / 4 * (i + 1) / 3)),
+		   "of four rounds the last run follows itself twice, and the first once");
+	p.rounds = 5;
 	ok(near(plan_ratio(&p, 1, PLAN_COST).high, exp(half / 0.5)),
 	   "the ratio of two runs has the error of both, as each follows itself in turn");
 	res.sent.host.shared = 0.004;

@@ -36,6 +36,25 @@ static void test_host(char *here)
 	}
 }
 
+/* The host's reasons, such as steal, are those of each of its CPUs. */
+static void test_cpus(const struct send_options *opt)
+{
+	static const struct instrument_kind kind;
+	static struct baseline idle = {.spin = 1, .speed = 1};
+	struct load_sample from = {.time = 1}, to = {.time = 3, .spin = 1, .work = 1};
+	struct run run = {.opt = opt, .begin.each = &from, .end.each = &to};
+	struct stream_result s = {.has_receipt = false};
+	struct transfer t = {.opt = opt, .run = &run, .result.stream = &s};
+
+	run.gauge.instrument.kind = &kind;
+	run.gauge.calibration = (struct calibration){{1, {3}}, &idle, .windows = 8};
+	t.result.sent.host.unsafe = UNSAFE_STEAL;
+	load_cpus(&t);
+	ok(t.result.n_cpus == 1 && t.result.cpu[0].figures.host.unsafe == UNSAFE_STEAL,
+	   "what makes the host's load unsafe makes that of each CPU unsafe");
+	free(t.result.cpu);
+}
+
 int main(void)
 {
 	char here[BOOT_SIZE];
@@ -59,5 +78,6 @@ int main(void)
 	boot_read(here);
 	ok(strlen(here) == 16 && strspn(here, "0123456789abcdef") == 16, "this boot has a hash");
 	test_host(here);
+	test_cpus(&one);
 	return done();
 }
