@@ -230,6 +230,11 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	struct plan plan;
 
 	plan_prepare(&plan);
+	if (opt.compare.dry) {
+		comparison_print_runs(&plan, &opt);
+		plan_close(&plan);
+		return NULL;
+	}
 	plan_find(&plan, &before, &kept);
 	fileset_open(&set, names, n, opt.zeros);
 	if (opt.bytes > 0 && set.bytes == 0)
@@ -237,6 +242,8 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	if (opt.preload)
 		fileset_preload(&set);
 	rep->plan = opt.compare.wanted ? &plan : NULL;
+	if (opt.compare.wanted && !opt.quiet && !opt.json)
+		comparison_print_size(&plan, &opt);
 	error = send_rounds(rep, &set, &plan, why);
 	rep->plan = NULL;
 	if (error == NULL)

@@ -332,16 +332,59 @@ static void print_differences(const struct plan *now, const struct plan *then, s
 	}
 }
 
-/* Prints what all runs have in common, and the other sessions. */
-static void print_above(const struct plan *p, const struct send_options *opt)
+/* Prints how many rounds there are, and what all runs have in common. */
+static void print_rounds(const struct plan *p, int rounds, const char *more)
 {
 	char name[NAME];
 	const char *common = name_of(&p->run[0], ~(differing_in(p) | RECEIVER | PORT), name);
 
-	report("%d round%s of %d run%s; means and 95%% intervals\n", p->rounds,
-	       plural((uint64_t)p->rounds), p->n, plural((uint64_t)p->n));
+	report("%d round%s of %d run%s%s\n", rounds, plural((uint64_t)rounds), p->n,
+	       plural((uint64_t)p->n), more);
 	if (common[0] != '\0')
 		report("each run: %s\n", common);
+}
+
+/* The seconds of a run with its baselines; 0 if only its bytes are known. */
+static double run_seconds(const struct send_options *opt)
+{
+	const int baselines = opt->compare.instruments ? 2 : gauge_is_wanted(&opt->gauge) ? 1 : 0;
+
+	return opt->seconds > 0
+		       ? opt->warmup + opt->seconds +
+				 baselines * baseline_windows(opt->seconds) * BASELINE_WINDOW
+		       : 0;
+}
+
+void comparison_print_size(const struct plan *p, const struct send_options *opt)
+{
+	const int runs = p->n * opt->compare.rounds;
+	const double seconds = runs * run_seconds(opt);
+	char text[FIGURE_STRLEN];
+
+	report("%s%d run%s", opt->compare.precision > 0 ? "at most " : "", runs,
+	       plural((uint64_t)runs));
+	if (seconds >= 100)
+		report(", about %s minutes", grouped(seconds / 60, text));
+	else if (seconds > 0)
+		report(", about %s seconds", grouped(ceil(seconds), text));
+	report("\n");
+}
+
+void comparison_print_runs(const struct plan *p, const struct send_options *opt)
+{
+	char name[NAME];
+	int i;
+
+	comparison_print_size(p, opt);
+	print_rounds(p, opt->compare.rounds, "");
+	for (i = 0; i < p->n; i++)
+		report("%s\n", name_of(&p->run[i], differing_in(p), name));
+}
+
+/* Prints the rounds, and the other sessions. */
+static void print_above(const struct plan *p, const struct send_options *opt)
+{
+	print_rounds(p, p->rounds, "; means and 95% intervals");
 	print_sessions(p->before, opt->compare.against);
 	if (p->kept != NULL)
 		report("this is session %d in %s\n", plan_sessions(p->kept) + 1,

@@ -111,7 +111,7 @@ static const struct option_row rows[] = {
 	 "or for -t seconds; of a list such as 10,1k one size after the other",
 	 OPTION_SIZE, AT(requests), .take = take_list, .max = UINT32_MAX, .alone = true,
 	 .not_with = "--raw --warmup --content --buffer-size --method --send --write -Z "
-		     "--preload --bytes --cork --runs --precision --save --against"},
+		     "--preload --bytes --cork --runs --precision --save --against --dry-run"},
 	{"", "keep", NULL, "ask again and again over each connection, of a zcs --reply --keep",
 	 OPTION_FLAG, AT(keep), .only_with = "--request"},
 	{.help = "\nHow to send:\n"},
@@ -142,6 +142,8 @@ static const struct option_row rows[] = {
 	{"", "save", "FILE", "add the figures of all runs to FILE", OPTION_FILE, AT(compare.save)},
 	{"", "against", "FILE", "compare with the figures that --save has kept", OPTION_FILE,
 	 AT(compare.against)},
+	{"", "dry-run", NULL, "print the runs and how long they take, and send nothing",
+	 OPTION_FLAG, AT(compare.dry), .not_with = "--json"},
 	{.help = "\nConnection:\n"},
 	{"s", "server", "HOST", "the host that runs zcs: a name, an address, or 0 for this host",
 	 OPTION_TEXT, .at = 0, .min = 1, .take = take_host},

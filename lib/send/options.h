@@ -35,6 +35,7 @@ struct compare_options {
 	int rounds;       /* at most */
 	double precision; /* a share of each cost; 0: not given */
 	const char *save, *against; /* files; NULL: not given */
+	bool dry;                   /* the runs are only printed */
 };
 
 struct send_options {

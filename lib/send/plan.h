@@ -178,6 +178,12 @@ const char *saved_parse(char *text, struct saved *s);
 /* Where lines about run i of the round that is under way belong: `round 1, send 64k`. */
 const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE]);
 
+/* Prints how many runs there are at most, and about how long they take if that is known. */
+void comparison_print_size(const struct plan *p, const struct send_options *opt);
+
+/* Prints all runs of a round, before there is any. */
+void comparison_print_runs(const struct plan *p, const struct send_options *opt);
+
 /*
  * Prints the rounds that are complete, of which there is one at least: a row for each run with the means and
  * their 95 % intervals, and in words how many times the first it costs.  In JSON the error, too; NULL: none.

@@ -50,9 +50,16 @@ beside '--json of a comparison: the means of all rounds, the ratios, the title, 
 	    .connecting_to.host == "0" and .duration == 0.05 and .sender_tcp_congestion == "reno" and
 	    .environment.link.interface == "lo" and (.runs | map(.unsafe_rounds) == [0, 0])' out
 ) & later
+beside '--dry-run: the runs of a round, how many there are in all and how long they take; nothing is sent'; ( begin
+	exits 0 "$zcc" --dry-run -s 0 -p 1 -c -m send,mmap -P 1,2 -t 8 --save none ../file
+	printf '%s\n' '20 runs, about 3 minutes' '5 rounds of 4 runs' 'each run: soaked' 'send 64k, 1 stream' \
+	    'send 64k, 2 streams' 'mmap 4m, 1 stream' 'mmap 2m, 2 streams' | diff - out
+	not [ -e none ]
+) & later
 beside 'zcc -m with a list: a row for each run, and the ratio to the first in words; with -r 1 no intervals'; ( begin
 	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 -T "$(printf 'a \033label')" ../file
 	no_wider 80 out
+	[ "$(head -n 1 out)" = '16 runs' ]
 	grep -qx '  title: a .label' out
 	is_text out
 	joined | grep ' 95% is for each interval by itself: of 20 equal runs, one differs by chance'

@@ -92,6 +92,10 @@ static void test_no_ratio(void)
 	plan_init();
 	set(1, PLAN_COST, 2000, 1000);
 	expect(json(), "a comparison in JSON has means and ratios");
+	plan.rounds = 1;
+	has(json(), "\"bits_per_second\":{\"mean\":8192000},",
+	    "a mean of one round has no interval in JSON");
+	plan.rounds = 2;
 	set(1, PLAN_RATE, 0, 1000);
 	set(1, PLAN_COST, 500, -0.1);
 	ok(strstr(text(), "has - times the throughput of sendfile, 1 stream:\n  a fig") != NULL &&
@@ -139,6 +143,34 @@ static void test_two_hosts(void)
 	    "a row of two hosts has those of each, and marks what is unsafe");
 	has(printed, "\nuring-zc, 2 streams costs the sender 471.4 (",
 	    "the costs of senders are compared");
+}
+
+/* Three rounds of two runs of 10 s, after 2 s; baselines take 2.5 s of each, or 5 s if each has two. */
+static void test_size(void)
+{
+	static const struct {
+		double seconds, precision;
+		bool soaks, instruments;
+		const char *text;
+	} cases[] = {{10, 0, false, false, "6 runs, about 72 seconds\n"},
+		     {10, 0, true, false, "6 runs, about 87 seconds\n"},
+		     {10, 0, true, true, "6 runs, about 2 minutes\n"},
+		     {3600, 0.01, false, false, "at most 6 runs, about 360 minutes\n"},
+		     {0, 0, true, false, "6 runs\n"}};
+	struct send_options o = {.warmup = 2, .compare.rounds = 3};
+	size_t i;
+
+	plan_init();
+	for (i = 0; i < LENGTH(cases); i++) {
+		o.seconds = cases[i].seconds;
+		o.compare.precision = cases[i].precision;
+		o.compare.instruments = cases[i].instruments;
+		o.gauge.soak = cases[i].soaks;
+		capture(STDOUT_FILENO);
+		comparison_print_size(&plan, &o);
+		is(captured(), cases[i].text, "a comparison of runs of %g s is announced",
+		   o.seconds);
+	}
 }
 
 static void check_against(void *saved)
@@ -189,4 +221,5 @@ static void test_sessions(void)
 	plan.n = 2;
 }
 
-TESTS(test_places, test_two_hosts, test_against, test_sessions, test_no_ratio, test_unsafe)
+TESTS(test_size, test_places, test_two_hosts, test_against, test_sessions, test_no_ratio,
+      test_unsafe)
