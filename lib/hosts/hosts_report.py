@@ -13,15 +13,13 @@ def printable(text):
 def part(one, *keys):
     """The object within an object of a host; empty if there is none."""
     for key in keys:
-        one = one.get(key)
-        if not isinstance(one, dict):
-            return {}
+        one = one.get(key, {})
     return one
 
 
 def numbers(one, *keys):
-    """The figures of an object, except those that no host can have measured."""
-    return {key: one[key] for key in keys if type(one.get(key)) in (int, float) and abs(one[key]) < 1e18}
+    """The figures that an object has of these."""
+    return {key: one[key] for key in keys if key in one}
 
 
 def first_end(run):
@@ -73,9 +71,10 @@ def connection_result(receiver, sender, sender_name):
     if sender is not None and len(sender.objects()) > 1:
         error = "zcc printed more than one report: a list, as in -m send,write, is not possible here"
         return dict(result, failed_host=sender_name, error=error)
-    if sender is not None and sender.status() == 0 and "bytes" in moved:
+    receiver.objects()
+    if sender is not None and sender.status() == 0 and "bytes" in moved and not receiver.fault:
         return dict(result, **moved, **numbers(part(end, "sum_sent"), "retransmits"))
-    if sender is None or receiver.status() not in (0, None):
+    if sender is None or receiver.status() not in (0, None) or receiver.fault:
         return dict(result, failed_host=receiver.host, error=receiver.error())
     return dict(result, failed_host=sender_name, error=sender.error())
 

@@ -13,6 +13,19 @@ import time
 
 START_LIMIT = 30  # seconds that a host has to start a program, its baseline included
 END_LIMIT = 15  # seconds that a program has to end once it was told to
+MOST_OUTPUT = 16 << 20, 1 << 20  # bytes that a program on a host may print on stdout and on stderr
+MOST_OBJECTS = 10000  # of JSON in it
+MOST_LINE = 300  # characters that are shown of a message
+
+# What a host can have measured: the least and the greatest value of each figure that is read.
+FIGURES = {
+    "bytes": (0, 1e18), "seconds": (0, 1e9), "bits_per_second": (0, 1e15), "retransmits": (0, 1e18),
+    "load_percent": (-1000, 1000), "load_uncertainty_percent": (0, 1e15), "cost_us_per_kib": (-1e15, 1e15),
+    "cpus": (1, 1e6), "clients": (1, 1e9),
+}  # fmt: skip
+BLANK = re.compile(r"\s*")
+# Integers of millions of digits take hours; one of 19 is beyond all figures.
+DECODER = json.JSONDecoder(parse_int=lambda text: int(text) if len(text) < 20 else float(text))
 
 WORD = re.compile(r"[A-Za-z0-9_./,:=+@-]+$")
 NAME = re.compile(r"[A-Za-z0-9_.@][A-Za-z0-9_.@-]*$")
@@ -222,6 +235,28 @@ def engine_command(plan, host, script):
     return [program, "--will-cite", "-u", "-j1"] + arguments + ["--nonall", "-S", host, command]
 
 
+def odd_member(report):
+    """The name of a member that no zcc or zcs prints so; None if there is none."""
+    end = report.get("end", {})
+    parts = {"end": end}
+    if isinstance(end, dict):
+        parts.update({"end." + key: end.get(key, {}) for key in ("sum_sent", "sum_received", "host")})
+    for place, part in parts.items():
+        if not isinstance(part, dict):
+            return place
+        for key, (least, most) in FIGURES.items():
+            value = part.get(key, least)
+            if type(value) not in (int, float) or not least <= value <= most:
+                return "%s.%s" % (place, key)
+    host = parts["end.host"]
+    unsafe = host.get("unsafe", [])
+    if not isinstance(unsafe, list) or not all(isinstance(word, str) for word in unsafe) or len(str(unsafe)) > 999:
+        return "end.host.unsafe"
+    if not isinstance(host.get("no_load", ""), str) or len(host.get("no_load", "")) > MOST_LINE:
+        return "end.host.no_load"
+    return None if isinstance(end.get("streams", []), list) else "end.streams"
+
+
 class Program:
     """A script on a host, started by its own call of the engine."""
 
@@ -235,10 +270,15 @@ class Program:
 
     def lines(self, i):
         """What it has printed on stdout (0) or stderr (1)."""
-        text = os.pread(self.files[i].fileno(), 1 << 24, 0).decode("utf-8", "replace")
-        return [line.rstrip("\r") for line in text.split("\n")]
+        text = os.pread(self.files[i].fileno(), MOST_OUTPUT[i], 0).decode("utf-8", "replace")
+        return [line.rstrip("\r") if i == 0 else line[:MOST_LINE].rstrip("\r") for line in text.split("\n")]
+
+    def is_too_long(self):
+        return any(os.fstat(file.fileno()).st_size > most for file, most in zip(self.files, MOST_OUTPUT))
 
     def is_done(self):
+        if self.is_too_long():
+            self.process.kill()
         return self.process.poll() is not None
 
     def kill(self):
@@ -269,6 +309,7 @@ class Run(Program):
         self.plan, self.host, self.tool = plan, host, tool
         self.measures = host in plan["load"]
         self.token = "zc-hosts." + secrets.token_hex(8)
+        self.found, self.fault = None, ""  # the objects that it printed, and what is wrong with them
         load = [INSTRUMENTS[plan["instrument"]]] * self.measures
         command = [os.path.join(plan["bin"], tool), "--json"] + load + options
         script = RUN_SCRIPT.replace("@TOKEN@", self.token).replace("@LIMIT@", str(limit))
@@ -291,29 +332,52 @@ class Run(Program):
         return None
 
     def objects(self):
-        """The JSON objects that it printed, whose lines have been folded."""
-        text = "".join(line for line in self.lines(0) if not line.startswith("zc-hosts: ")).strip()
-        found, decoder = [], json.JSONDecoder()
-        while text:
+        """The JSON objects that it printed; none if it printed anything else.  To be called when it has ended."""
+        if self.found is None:
+            self.found, self.fault = [], ""
+            self.fault = self.read()
+        return [] if self.fault else self.found
+
+    def read(self):
+        """Reads the objects, whose lines have been folded; returns what is wrong with them, or an empty text."""
+        if self.is_too_long():
+            return "printed more than 16 MiB, or messages of more than 1 MiB"
+        text = "".join(line for line in self.lines(0) if not line.startswith("zc-hosts: "))
+        at = BLANK.match(text).end()
+        while at < len(text):
             try:
-                value, end = decoder.raw_decode(text)
+                value, at = DECODER.raw_decode(text, at)
             except (ValueError, RecursionError):
-                break
-            found += [value] if isinstance(value, dict) else []
-            text = text[end:].strip()
-        return found
+                value = None
+            if not isinstance(value, dict) or len(self.found) == MOST_OBJECTS:
+                return "printed what is not JSON of %s" % self.tool
+            odd = odd_member(value)
+            if odd:
+                return "printed an impossible '%s'" % odd
+            self.found.append(value)
+            at = BLANK.match(text, at).end()
+        return ""
 
     def error(self):
-        """The reason of its failure: its own message if there is one."""
-        lines = [line for line in self.lines(1) if line.strip() and not re.match("pdsh@|.*listening on", line)]
+        """The reason of its failure: its own message if there is one, else one of the engine."""
+        lines = [line for line in self.lines(1) if line.strip() and "listening on" not in line]
         own = [line for line in lines if line.startswith(self.tool + ": ")]
-        if self.status() == 124:
+        others = [line for line in lines if not line.startswith("pdsh@")]
+        status = self.status()
+        is_started = "zc-hosts: started" in self.lines(0)
+        if status == 124:
             return "%s was ended: it ran longer than 'limit'" % self.tool
+        if self.fault and not (own and status):
+            return "%s %s" % (self.tool, self.fault)
+        if status == 0 and not self.objects():
+            return "%s printed no report" % self.tool
         if lines:
-            return (own or lines)[-1]
+            return (own or others or lines[:1])[-1]
+        if not is_started:
+            what = "did not answer in time" if self.is_killed else "did not start it"
+            return "%s: the host %s: check the host and 'engine'" % (self.tool, what)
         if self.is_killed:
             return "%s: the host did not answer in time" % self.tool
-        status = self.status()
         return "%s failed: exit status %s" % (self.tool, "unknown" if status is None else status)
 
 

@@ -21,6 +21,7 @@ while IFS=';' read -r regex path arguments line; do
 done <<'END'
 one FILE is needed;;;
 unknown option '-x';;-x file;
+--json takes no argument;;--json=x file;
 file:3: zcc: '--port=1': zc-hosts sets;;file;zcc --port=1
 neither pdsh nor GNU parallel is installed: install one of them$;/nowhere;file;load none
 END
@@ -32,25 +33,38 @@ it 'zc-hosts --help: its options are those of the page'; ( begin
 	sed -n 's/^\.It Fl/Fl/p' "$TOP/man/zc-hosts.1" | sed 's/ ,/,/; s/Fl Fl /--/; s/Fl /-/' | sort | diff help -
 ); ok
 
-# Two hosts that answer with what no zcc prints: an engine that runs this instead of the script.
+# An engine that runs this instead of the script: what host b prints is no report, and has escape sequences.
 cat >odd <<'END'
 case $* in
 *planted=*) exit ;;
 *zcs*)
 	echo 'zcs: listening on x' >&2
-	while [ ! -e sent ]; do sleep 0.02; done
+	while [ ! -e "to$1" ]; do sleep 0.02; done
+	report='{}' status=0
 	;;
-*) printf 'zcc: \033[31mred\n' >&2 && : >sent ;;
+*"-s 'b'"* | *'-s b '*) : >tob && report='{"end":{"sum_received":{"bytes":9,"bits_per_second":8,"seconds":9}}}' status=0 ;;
+*) : >toa && printf 'zcc: \033[31mred\n' >&2 && report=$(printf '[%.0s' $(seq 2000)) status=1 ;;
 esac
-printf 'zc-hosts: started\n%s\nzc-hosts: status 0\n' "$(printf '[%.0s' $(seq 2000))"
+printf 'zc-hosts: started\n%s\nzc-hosts: status %s\n' "$report" $status
 END
-it 'zc-hosts: hosts that print what is no JSON, and escape sequences, fail, no more'; ( begin; need pdsh
-	printf '%s\n' 'hosts a b' 'pattern pairs' "engine pdsh -R exec sh $PWD/odd %h" >file
+it 'zc-hosts: a host that prints what is no report, and escape sequences, fails, and the other round is kept'; ( begin; need pdsh
+	printf '%s\n' 'hosts a b' 'pattern all-to-all' "engine pdsh -R exec sh $PWD/odd %h" >file
 	exits 1 timeout 60 "$python" "$zc_hosts" file
-	grep -q '^zc-hosts: a to b failed: a: zcc: ?\[31mred$' err
-	not grep Traceback err
+	grep -q '^zc-hosts: b to a failed: b: zcc: ?\[31mred$' err
+	one_line err
+	grep -q '^2 connections in 2 rounds, 1 failed; 9 bytes$' out
 	is_text err
 	is_text out
+); ok
+it 'zc-hosts: an engine that starts nothing, or does not end, is the reason; from `build`, beside the sources, it runs'; ( begin; need pdsh
+	mkdir build lib && cp "$zc_hosts" build && ln -s "$TOP/lib/hosts" lib/hosts
+	for engine in 'nosuchcmd|.*execvp nosuchcmd' "true|zcs: the host did not start it: check the host and 'engine'" \
+	    'yes --|zcs printed more than 16 MiB'; do
+		printf '%s\n' 'hosts a b' 'pattern pairs' "engine pdsh -R exec ${engine%|*} %h" >file
+		exits 1 timeout 60 "$python" build/zc-hosts file
+		grep -q "^zc-hosts: a to b failed: b: ${engine#*|}" err
+		one_line err
+	done
 ); ok
 
 # The hosts are NET-1 to NET-4, 192.0.2.1 to 192.0.2.4; the bridge is in NET-0.  What a test that was

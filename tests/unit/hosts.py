@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
 """Unit tests of zc-hosts: FILE, what is believed of a host's output, the figures of a round, the table."""
 
+import contextlib
+import copy
+import io
+import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -24,6 +29,23 @@ class FakeRun:
         self.plan = {"load": {host} if load is None else load, "instrument": "soak"}
         self.measures = host in self.plan["load"]
         self.lines, self.error, self.status = lambda _: self.err, lambda: host + " failed", lambda: 0
+        self.fault = ""
+
+
+def ran(host, printed, messages="", tool="zcc"):
+    """A run that has printed these bytes and messages."""
+    run = object.__new__(hosts_run.Run)
+    run.host, run.tool, run.plan, run.measures = host, tool, {"load": {host}, "instrument": "soak"}, True
+    run.found, run.fault, run.is_killed, run.files = None, "", False, []
+    for text in (printed, messages.encode()):
+        run.files.append(tempfile.TemporaryFile(buffering=0))
+        run.files[-1].write(text)
+    return run
+
+
+def printed(*objects, status="0"):
+    """What a host prints of these."""
+    return ("zc-hosts: started\n%s\nzc-hosts: status %s\n" % ("\n".join(map(json.dumps, objects)), status)).encode()
 
 
 def group(clients, moved, load=50.0):
@@ -126,13 +148,61 @@ def test_left_out():
 
 
 def test_figures():
-    """a figure is a finite number below 1e18, and what is not an object of zcc or zcs has none"""
-    for good in (0, -1, 0.5, 10**17):
-        equal(hosts_report.numbers({"bytes": good}, "bytes", "seconds"), {"bytes": good})
-    for bad in (10**18, 10**400, 1e400, float("nan"), True, False, "1", None, [1]):
-        equal(hosts_report.numbers({"bytes": bad}, "bytes"), {}, bad)
-    for value in ({"end": 5}, {"end": {"sum_sent": 5}}, {"end": {"sum_sent": [1]}}, {}):
-        equal(hosts_report.part(value, "end", "sum_sent"), {}, value)
+    """a figure is a number that can have been measured, and each member of a report is what zcc and zcs print"""
+    for good in (0, 0.5, 10**17):
+        equal(hosts_run.odd_member({"end": {"sum_sent": {"bytes": good}, "host": {"load_percent": -good % 9}}}), None)
+    for bad in (-1, 10**19, 10**400, 1e400, float("nan"), True, "1", None, [1]):
+        equal(hosts_run.odd_member({"end": {"sum_received": {"bytes": bad}}}), "end.sum_received.bytes", bad)
+    places = ("end", 3), ("end.host", [1]), ("end.streams", 3), ("end.clients", 0), ("end.host.unsafe", "x")
+    for place, odd in (*places, ("end.host.unsafe", [1]), ("end.host.unsafe", ["x"] * 999), ("end.host.no_load", {})):
+        for key in reversed(place.split(".")):
+            odd = {key: odd}
+        equal(hosts_run.odd_member(odd), place)
+
+
+def test_output():
+    """a report is read in linear time, up to a size that is named; what is wrong with it, or its engine, is the failure"""
+    text, good = printed(transfer(1)), printed(transfer(1), status="1")
+    for run, error in (
+        (ran("a", b"{} " * 2000000), "zcc printed what is not JSON of zcc"),
+        (ran("a", text.replace(b"{", b"9" * 3000000, 1)), "zcc printed what is not JSON of zcc"),
+        (ran("a", text + b"[" * 5000), "zcc printed what is not JSON of zcc"),
+        (ran("a", text + b" " * (1 << 24)), "zcc printed more than 16 MiB, or messages of more than 1 MiB"),
+        (ran("a", text, "x" * (1 << 20) + "yz"), "zcc printed more than 16 MiB, or messages of more than 1 MiB"),
+        (ran("a", text.replace(b'"bytes": 1000', b'"bytes": -1')), "zcc printed an impossible 'end.sum_sent.bytes'"),
+        (ran("a", printed()), "zcc printed no report"),
+        (ran("a", good + b"[", "zcc: why\npdsh@x: a: ssh exited"), "zcc: why"),
+        (ran("a", good, "zcc: " + "y" * 999), "zcc: " + "y" * 295),
+        (ran("a", b"", "pdsh@x: execvp no failed: No such file\npdsh@x: a: no exited"), "pdsh@x: execvp no failed: No such file"),
+    ):
+        result = hosts_report.connection_result(ran("r", printed(group(1, 9)), tool="zcs"), run, "a")
+        equal((result.get("failed_host"), result.get("error")), ("a", error))
+    run = ran("a", printed(transfer(2), transfer(1)).replace(b"\n", b"\r\n"))
+    equal((len(run.objects()), run.error()), (2, "zcc failed: exit status 0"))
+
+
+def test_mutated():
+    """whatever value is in the place of another, the round is reported, and a host with an odd report has failed"""
+    rng, odd = random.Random(1), 0
+    values = (0, -1, 3, 1e300, 10**400, float("nan"), True, None, "x", "\ud800", [], [1], ["steal"], [[]], {}, {"bytes": "x"})
+    for _ in range(500):
+        end = dict(transfer(2)["end"], clients=2, host={"load_percent": 5, "unsafe": ["steal"], "cpus": 2, "cost_us_per_kib": 1})
+        reports = [{"end": copy.deepcopy(end)}, {"end": copy.deepcopy(end)}]
+        part = rng.choice(reports)
+        while part and (part is reports[0] or part is reports[1] or rng.random() < 0.7):
+            where, key = part, rng.choice(list(part))
+            part = part[key] if isinstance(part[key], dict) else None
+        where[key] = rng.choice(values)
+        sender, receiver = ran("a", printed(reports[0])), ran("r", printed(reports[1], group(1, 5)), tool="zcs")
+        results = [dict(hosts_report.connection_result(receiver, sender, "a"), round=1)]
+        hosts_report.add_hosts(results)
+        if sender.fault or receiver.fault:
+            equal(results[0]["failed_host"], "a" if sender.fault and not receiver.fault else "r")
+            odd += 1
+        with contextlib.redirect_stdout(io.StringIO()):
+            hosts_report.print_table({"hosts": {"a": "", "r": ""}, "instrument": "soak"}, results)
+            print(json.dumps(results))
+    assert 100 < odd < 490, odd
 
 
 def test_scripts():
