@@ -224,6 +224,24 @@ int file_read_line(const char *path, char *buf, size_t size)
 	return 0;
 }
 
+#define ALL_MAX (64 * 1024 * 1024)
+
+char *file_read_all(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "re");
+	struct stat st = {.st_size = 0};
+	char *all;
+
+	if (f == NULL)
+		return NULL;
+	fstat(fileno(f), &st);
+	*size = st.st_size < ALL_MAX ? (size_t)st.st_size : ALL_MAX;
+	all = alloc_or_die(1, *size + 1, path);
+	*size = fread(all, 1, *size, f);
+	fclose(f);
+	return all;
+}
+
 int file_write(const char *dir, const char *name, const char *text)
 {
 	char path[320];

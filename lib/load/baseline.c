@@ -338,7 +338,7 @@ static void calibrate(const struct soaker *s, struct calibration *c, double most
 		sum = windows_sum(w, CAL_WINDOWS);
 		report("calibrating: %.0f loops/sec\n", sum.work * c->cpus.n / sum.time);
 		busy = sum.tasks / sum.time > most ? busy + 1 : 0;
-		share[n++] = (sum.spin + sum.host) / sum.time;
+		share[n++] = (sum.spin + fmax(0, sum.host)) / sum.time; /* it may be NAN */
 		*spread = baseline_spread(share, n);
 	} while (*spread > CAL_TOLERANCE && n < CAL_ROUNDS && busy < CAL_BUSY_ROUNDS);
 	n = busy < CAL_BUSY_ROUNDS ? CAL_AGREE : busy;

@@ -4,10 +4,9 @@
 #include <linux/btf.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define BTF_FILE "/sys/kernel/btf/vmlinux"
+#include "lib/load/kernel.h"
 
 #define CPU_SHIFT 6 /* of the size of a CPU's counts */
 
@@ -78,22 +77,18 @@ static bool btf_find(const char *btf, size_t size, uint32_t id[IDLE_CLOCK_HOOKS]
 /* Reads the numbers of the hooks from the kernel's file; or stores in `why` what is missing. */
 static bool hooks_find(const char *path, uint32_t id[IDLE_CLOCK_HOOKS], char why[DIE_MAX])
 {
-	FILE *f = fopen(path, "re");
-	struct stat st = {.st_size = 0};
+	size_t size;
+	char *btf = file_read_all(path, &size);
 	bool known;
-	char *btf;
 	int k;
 
-	if (f == NULL) {
+	if (btf == NULL) {
 		snprintf(why, DIE_MAX, "%s: %s: the kernel needs CONFIG_DEBUG_INFO_BTF", path,
 			 strerror(errno));
 		return false;
 	}
-	fstat(fileno(f), &st);
-	btf = alloc_or_die(1, (size_t)st.st_size + 1, "BTF");
-	known = btf_find(btf, fread(btf, 1, (size_t)st.st_size, f), id);
+	known = btf_find(btf, size, id);
 	free(btf);
-	fclose(f);
 	for (k = 0; k < IDLE_CLOCK_HOOKS && id[k] != 0;)
 		k++;
 	if (!known)
@@ -263,7 +258,7 @@ bool idle_clock_open(struct idle_clock *c, int last, char why[DIE_MAX])
 	snprintf(why, DIE_MAX, "it works on 64-bit x86 and arm64 only");
 	return false;
 #endif
-	if (!hooks_find(BTF_FILE, id, why))
+	if (!hooks_find(KERNEL_BTF, id, why))
 		return false;
 	c->size = ((size_t)last + 1) << CPU_SHIFT;
 	a.key_size = sizeof(uint32_t);

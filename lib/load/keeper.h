@@ -122,9 +122,10 @@ struct soaker {
 		stops; /* how often the soakers were stopped or continued: odd if they are stopped */
 	_Atomic uint32_t parked; /* the soakers sleep: a futex(2) on which they wait for 0 */
 	bool weight;             /* the soakers may take CPU from other programs */
-	char clock[32];          /* the kernel's clock source at the start; empty: not known */
-	long online;             /* how many CPUs were online at the start */
-	int n;                   /* how many CPUs are soaked */
+	bool sees_host; /* a thread's CPU clock lacks what the host took, and nothing else */
+	char clock[32]; /* the kernel's clock source at the start; empty: not known */
+	long online;    /* how many CPUs were online at the start */
+	int n;          /* how many CPUs are soaked */
 	struct soak_cpu cpu[];
 };
 

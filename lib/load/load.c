@@ -8,14 +8,14 @@ double host_took(double seen, double counted, double spin, double total, double 
 {
 	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
 	const double likely = seen / fmax(spin / total, MIN_RAN);
-	double took;
+	double took = counted;
 
 	*doubt = tick;
-	if (seen > 1.1 * counted + tick) /* a long interrupt, perhaps: it was not the host */
-		return counted;
-	took = fmin(fmax(likely, counted - tick), counted + tick);
-	if (likely <= counted + tick && likely >= counted - tick)
-		*doubt = fmin(tick, likely - seen);
+	if (seen <= 1.1 * counted + tick) { /* not where it is NAN */
+		took = fmin(fmax(likely, counted - tick), counted + tick);
+		if (likely <= counted + tick && likely >= counted - tick)
+			*doubt = fmin(tick, likely - seen);
+	}
 	return fmin(took, fmax(0, total - spin) + tick);
 }
 

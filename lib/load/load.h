@@ -107,10 +107,10 @@ void load_init(struct load *l);
 
 /*
  * The CPU time that the host of a virtual machine took, in seconds, of `total` in which the soakers
- * spun for `spin`; *doubt is by how much that may be wrong.  The soakers saw `seen` of it, exactly:
- * what was taken from them.  From the tasks the host took as much in proportion, within a tick of
- * what the kernel has `counted`.  The kernel may count late what was taken before: not more was taken
- * than the soakers lack.  The same rule holds for baselines and loads.
+ * spun for `spin`; *doubt is by how much that may be wrong.  The kernel has `counted` it, within a tick.  The soakers
+ * saw `seen` of it, exactly: what was taken from them; from the tasks the host took as much in proportion.  On kernels
+ * on which a soaker cannot tell it from interrupts, or does not see it, `seen` is NAN.  The kernel may count late what
+ * was taken before: not more was taken than the soakers lack.  The same rule holds for baselines and loads.
  */
 double host_took(double seen, double counted, double spin, double total, double *doubt);
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "lib/load/keeper.h"
+#include "lib/load/kernel.h"
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
@@ -231,6 +232,7 @@ struct soaker *soaker_start(const struct cpus *cpus, double wait, bool parkable,
 	if (s == MAP_FAILED || (s->lock = open_retry(LOCK_FILE, O_RDONLY)) < 0)
 		die_errno("cannot start the soakers: memory, or " LOCK_FILE);
 	s->n = cpus->n;
+	s->sees_host = kernel_option(KERNEL_STEAL_TIME) == 1 && kernel_option(KERNEL_IRQ_TIME) == 0;
 	s->online = sysconf(_SC_NPROCESSORS_ONLN);
 	file_read_line(CLOCK_SOURCE, s->clock, sizeof(s->clock));
 	for (i = 0; i < s->n; i++) {
@@ -329,7 +331,7 @@ void soak_count(const struct soaker *s, int i, struct load_sample *c)
 			.spin = last != 0 && ns > away ? (double)(ns - away) / 1e9 : 0,
 			.work = (double)cpu->turns,
 			.tasks = (double)(last != 0 ? cpu->tasks_ns + open : ns) / 1e9,
-			.host = (double)cpu->host_ns / 1e9,
+			.host = s->sees_host ? (double)cpu->host_ns / 1e9 : NAN,
 			.switches = (double)cpu->switches};
 	} while ((changes % 2 != 0 || changes != cpu->changes || raw_ns() - ns > SOAK_READ_NS) &&
 		 --tries > 0);

@@ -37,8 +37,8 @@ struct load_sample {
 	double spin;     /* time in which the loop turned and did not wait for memory */
 	double work;     /* turns; of idle time: iowait */
 	double tasks;    /* time that other tasks had the CPU, by the scheduler's clock */
-	double host;     /* time that the host of a virtual machine took from the soaker */
-	double steal;    /* time that the host took, by the kernel's count; NAN: not known */
+	double host;     /* time that the hypervisor took from the soaker; NAN: not known */
+	double steal;    /* time that the hypervisor took, by the kernel's count; NAN: not known */
 	double switches; /* how often a task displaced a soaker */
 	struct limits_mark limits; /* of all CPUs, in every sample */
 };

@@ -14,7 +14,6 @@
 #define SOAK_GAP_TURNS 16            /* turns in the shortest gap if the clock is slow */
 #define SOAK_GAP_CALLS 3             /* system calls in it if they are slow (audit, seccomp) */
 #define SOAK_REST_NS   125           /* the longest turn with a rest: eight in the shortest gap */
-#define SOAK_HOST_NS   50000         /* the shortest gap for which the host may be the cause */
 #define SOAK_CALLS     4             /* shortest gaps that the calls of count_gap() take at most */
 #define SOAK_ENTER_NS  20000         /* from one system call of the loop to the next */
 #define SOAK_RETRY_NS  10000000      /* between two tries to get back to a CPU */
@@ -25,15 +24,13 @@ struct soak_thread {
 	uint64_t turn;       /* a turn's time, in ns, at least 1 */
 	bool rests;          /* each turn rests, and leaves the core's units to the sibling */
 	uint64_t ran_before; /* the thread's CPU time when the loop began, in ns */
-	uint64_t irq;        /* time that interrupts took from the thread's CPU clock, in ns */
 	long switched;       /* context switches so far, as the kernel counts them */
 };
 
 /*
  * Counts the gap between two turns, at `last` and at `now`.  If the kernel has counted a context switch, other tasks
- * had the CPU.  Otherwise the thread had it, and its CPU clock lacks the time that the host of a virtual machine took
- * (a long gap) or, on a kernel with IRQ_TIME_ACCOUNTING, an interrupt (a short one).  Returns the time of the next
- * turn.
+ * had the CPU.  Otherwise the thread had it, and its CPU clock may lack the time that the host of a virtual machine
+ * took, or that interrupts took: lib/load/kernel.h.  Returns the time of the next turn.
  */
 static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t last, uint64_t now,
 			  uint64_t *turns)
@@ -46,15 +43,13 @@ static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t l
 	atomic_thread_fence(memory_order_release);
 	getrusage(RUSAGE_THREAD, &used);
 	lacking = raw_ns() - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - t->ran_before);
-	lacking = lacking > tasks + host + t->irq ? lacking - tasks - host - t->irq : 0;
+	lacking = lacking > tasks + host ? lacking - tasks - host : 0;
 	if (used.ru_nivcsw + used.ru_nvcsw != t->switched) {
 		t->switched = used.ru_nivcsw + used.ru_nvcsw;
 		atomic_store_explicit(&me->tasks_ns, tasks + lacking, memory_order_relaxed);
 		atomic_store_explicit(&me->switches, me->switches + 1, memory_order_relaxed);
-	} else if (gap >= SOAK_HOST_NS) {
-		atomic_store_explicit(&me->host_ns, host + lacking, memory_order_relaxed);
 	} else {
-		t->irq += lacking;
+		atomic_store_explicit(&me->host_ns, host + lacking, memory_order_relaxed);
 	}
 	after = raw_ns();
 	/* The system calls count as turns, or as a gap if the thread was switched out in them. */

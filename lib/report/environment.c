@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "lib/load/cpus.h"
+#include "lib/load/kernel.h"
 
 #define SYS_CPU "/sys/devices/system/cpu/"
 
@@ -37,6 +38,7 @@ static void add_file(char *lines, size_t size, const char *key, const char *path
 
 void environment_read(struct environment *e)
 {
+	static const char *const set[] = {"unknown", "n", "y"};
 	glob_t found = {.gl_pathc = 0};
 	char model[128];
 	size_t i;
@@ -51,6 +53,9 @@ void environment_read(struct environment *e)
 		string_append(e->host, sizeof(e->host), "cpu_model: %s\n", model);
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		add_file(e->host, sizeof(e->host), files[i].key, files[i].path);
+	for (i = 0; i < KERNEL_OPTIONS; i++)
+		string_append(e->host, sizeof(e->host), "%s: %s\n", kernel_option_name[i],
+			      set[1 + kernel_option((enum kernel_option)i)]);
 	/* Documentation/ABI/testing/sysfs-devices-system-cpu */
 	glob(SYS_CPU "vulnerabilities/*", 0, NULL, &found);
 	for (i = 0; i < found.gl_pathc; i++)

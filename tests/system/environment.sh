@@ -37,6 +37,11 @@ it 'zcc --json, and -d on stderr: kernel, version, CPUs, clock, governor, vulner
 	    (.link | {interface, mtu}) + (.vulnerabilities // {}) | to_entries[] | select(.value) | "\(.key) \(.value)"' out |
 	    sort | diff want -
 	holds out '.start.version == .start.environment.version'
+	for option in irq_time_accounting paravirt_time_accounting; do
+		zcat /proc/config.gz 2>/dev/null | grep -qx "CONFIG_$(echo $option | tr a-z A-Z)=y" && set=y || set=n
+		[ -r /proc/config.gz ] || set='\(y\|n\|unknown\)'
+		grep -qx "zcc: environment: $option: $set" err
+	done
 ); ok
 it 'zcs --json has the environment that zcc has on this host, and zcc its version and kernel; each run what softnet dropped'; ( begin
 	wait_until [ -s zcs.out ]

@@ -35,6 +35,7 @@ static struct soaker *two_soakers(void)
 
 	s->n = 2;
 	s->keeper = 1; /* no child of this process */
+	s->sees_host = true;
 	s->cpu[0] = s->cpu[1] = (struct soak_cpu){.last_ns = 1,
 						  .gap_min = UINT64_MAX / 2,
 						  .gap_ns = 2000000000,
@@ -67,7 +68,10 @@ static void test_sample(void)
 		   sum.switches == 10 && sum.ns == each[1].ns,
 	   "the sample of all CPUs is the sum of theirs");
 	s->cpu[0].gap_min = 1000;
+	s->sees_host = false;
 	in.kind->sample(&in, &c, &sum, each);
+	ok(isnan(sum.host) && !isnan(sum.spin),
+	   "where a thread's clock also lacks interrupts the host's time is not known by it");
 	ok(near(each[0].tasks, each[0].time + 3 - 1e-9) && each[0].spin == 0,
 	   "a gap that is open is the time of a task");
 	free(s);

@@ -209,7 +209,7 @@ static void test_clock(void)
 		idle_clock_close(&c);
 		ok(idle > 0 && idle <= seconds_between(begun, now_ns()), "an idle CPU counts");
 	} else {
-		ok(strstr(why, "bpf(2)") != NULL || strstr(why, BTF_FILE) != NULL ||
+		ok(strstr(why, "bpf(2)") != NULL || strstr(why, KERNEL_BTF) != NULL ||
 			   strstr(why, "64-bit") != NULL,
 		   "where there is no clock: why");
 	}
