@@ -52,6 +52,11 @@ for how in '-P 3 ../file' '--request 10 -n 3'; do
 		[ -z "$cork" ] || not grep SNDTIMEO trace
 	) & later
 done
+it 'files without a byte, as those of /proc seem to be: a line'; ( begin
+	start_peer
+	exits 0 "$zcc" -q -s 0 -p "$PORT" /proc/version
+	grep -qx 'zcc: the files have 0 bytes, as those of /proc seem to have: no data are sent' err
+); ok
 beside 'options may follow file names, "--" ends them; a stdout that is closed is an error, and not the socket'; ( begin
 	start_peer
 	exits 0 "$zcc" -s 0 ../file -p "$PORT" ../tiny -n2 -- ../tiny
