@@ -188,7 +188,9 @@ beside '--request --keep: requests of a thread share a connection; a server that
 	done
 	exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request 10 -t 0.3 # the end of the time is no end by the server
 	grep -q 'keeps its connections open: is there a zcs --reply without --keep?' err
+	{ u32 10; printf xx; } | "$HELPERS/net" send "$PORT" >reply # a request, and a part of one
 	stop_zcs
+	grep ', 1 broken$' zcs.out
 	u32 0 >ask
 	start_zcs --reply --keep --idle-timeout 0.3
 	hold_clients held -n 1 -f ask

@@ -88,4 +88,19 @@ static void test_keep_alive(void)
 	close(fd);
 }
 
-TESTS(test_addresses, test_limited, test_keep_alive)
+static void test_timeout(void)
+{
+	const int fd = socket(AF_INET, SOCK_STREAM, 0), names[] = {SO_RCVTIMEO, SO_SNDTIMEO};
+	struct timeval t;
+	socklen_t len = sizeof(t);
+	size_t i;
+
+	sock_set_timeout(fd, 1.25);
+	for (i = 0; i < 2; i++)
+		ok(getsockopt(fd, SOL_SOCKET, names[i], &t, &len) == 0 && t.tv_sec == 1 &&
+			   t.tv_usec >= 250000 && t.tv_usec < 260000,
+		   "a time-out of 1.25 s is that long, whatever the kernel's tick: %d", names[i]);
+	close(fd);
+}
+
+TESTS(test_addresses, test_limited, test_keep_alive, test_timeout)

@@ -34,6 +34,11 @@ static void test_figures(void)
 	   "TCP's counts are those since the warm-up, its state that when all had been sent");
 	ok(strcmp(f->method, "splice") == 0 && f->cpu == 6 && f->zerocopy.sends == 5,
 	   "a stream has its method, its CPU and what became of its zero-copy sends");
+	st.samples = (struct samples){.n = 1, .rest = 2, .waits.max_rtt = 3, .watch.stalls.n = 4};
+	stream_begin(&st, st.begin);
+	ok(st.samples.n == 0 && st.samples.rest == 0 && st.samples.waits.max_rtt == 0 &&
+		   st.samples.watch.stalls.n == 0,
+	   "what was sampled in the warm-up is forgotten");
 	st.end.bytes = 50;
 	opt.bind.n = 0;
 	stream_figures(&st);
