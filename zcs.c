@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <sys/un.h>
 
-#include "lib/load/limits.h"
 #include "lib/receive/group.h"
 #include "lib/report/usage.h"
 
@@ -285,6 +284,8 @@ int main(int argc, char **argv)
 
 	init_program(&stop);
 	read_options(argc, argv);
+	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		die("stdout: it is closed, or open for reading: give it a file, or /dev/null");
 	die_init(report_fail, &x.report);
 	return run(&x);
 }

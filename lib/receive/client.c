@@ -101,6 +101,7 @@ static void receive(struct client *c)
 	why = receiver_open(r, x->opt->buffer);
 	if (why != NULL) {
 		snprintf(c->why, sizeof(c->why), "-m %s: %s", r->method->name, why);
+		place_refuse(&x->places, &c->place, REFUSED_METHOD);
 		return;
 	}
 	while (more > 0 && !r->wire.has_file && !x->opt->raw)
@@ -194,6 +195,7 @@ static void client_judge(struct client *c)
 		snprintf(c->why, sizeof(c->why), SILENT, c->context->opt->idle_timeout);
 	} else if (c->why[0] == '\0' && c->calls == 0) {
 		strcpy(c->why, "closed without sending anything");
+		c->is_check = true;
 		return;
 	} else if (c->why[0] == '\0' && !whole) {
 		snprintf(c->why, sizeof(c->why), "closed %s", where);
@@ -216,6 +218,8 @@ static bool has_summary(struct client *c)
 	if (c->why[0] == '\0')
 		return bytes >= REPORT_LEAST_BYTES || log_allows(places);
 	logged = log_client(places, &c->place, "%s", c->why);
+	if (c->is_check && c->context->opt->once)
+		return false; /* the one object is for another client */
 	return c->context->opt->json ? logged || bytes >= REPORT_LEAST_BYTES : logged && bytes > 0;
 }
 
@@ -264,10 +268,11 @@ static void *client_thread(void *arg)
 static void client_end(struct client *c)
 {
 	struct context *x = c->context;
-	const bool failed = c->why[0] != '\0';
+	const bool failed = c->why[0] != '\0' && !c->is_check;
 
 	pthread_join(c->thread, NULL);
 	x->group.failed |= failed;
+	x->group.served |= !c->is_check;
 	c->silence.stalls.start_ns = c->begin.ns;
 	report_client(&x->report, &c->place, &c->figures, &c->silence.stalls, c->number + 1,
 		      c->summary, failed && (x->opt->once || c->calls > 0) ? c->why : NULL);

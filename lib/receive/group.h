@@ -55,6 +55,7 @@ struct client {
 	_Atomic bool ended;         /* its thread has ended, and has set the members below */
 	struct figures figures;
 	char why[160]; /* why it failed; empty if it did not */
+	bool is_check; /* it sent nothing, as whoever only looks whether the port is open */
 	bool summary;  /* the report has its summary */
 };
 
@@ -72,6 +73,7 @@ struct client_group {
 	bool summary;                /* a client has a summary */
 	bool finished;               /* a client has sent all that it announced */
 	bool failed;                 /* a client failed, since the start */
+	bool served;                 /* a client that sent something has left, since the start */
 	_Atomic bool warms_up;       /* a client has begun its warm-up in this interval */
 	struct interval {
 		struct mark begin;
@@ -147,7 +149,8 @@ int listen_or_die(const struct receive_options *opt);
 void privileges_drop_or_die(const char *user);
 
 /*
- * Serves until a signal, for which it waits with the mask `unblocked`, or with -1 until the first group ends.
+ * Serves until a signal, for which it waits with the mask `unblocked`, or with -1 until the first group ends in which a
+ * client sent something.
  * Closes the listener.  On a signal it ends the clients' streams and waits up to SUMMARIES_NS for their
  * summaries; group.n is the number of clients that are left.
  */

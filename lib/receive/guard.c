@@ -166,22 +166,24 @@ void place_close(struct places *s, struct place *p)
 	close(p->sock);
 }
 
-/*
- * Rejects a client, with a line in the log and a word for the client.  The word is sent in place of a receipt,
- * which only the wire has.
- */
-static void reject(struct places *s, const struct place *p, const char *word, const char *why)
+void place_refuse(const struct places *s, const struct place *p, const char *word)
 {
 	char line[64];
 	int len = snprintf(line, sizeof(line), "refused=%s\n", word);
 
-	s->refused++;
 	if (!s->opt->raw && !s->opt->reply)
 		send(p->sock, line, (size_t)len, MSG_DONTWAIT);
 	if (s->opt->raw) /* after an orderly end a client that sent little would report success */
 		sock_reset_at_close(p->sock, true);
 	else
 		shutdown(p->sock, SHUT_WR);
+}
+
+/* Rejects a client, with a line in the log and a word for the client. */
+static void reject(struct places *s, const struct place *p, const char *word, const char *why)
+{
+	s->refused++;
+	place_refuse(s, p, word);
 	log_client(s, p, "rejected: %s", why);
 }
 

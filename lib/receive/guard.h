@@ -122,6 +122,9 @@ void places_look(struct places *s);
 /* Frees a client's place and closes its socket. */
 void place_close(struct places *s, struct place *p);
 
+/* Sends a client the word REFUSED_* in place of a receipt, which only the wire has, and the end of the stream. */
+void place_refuse(const struct places *s, const struct place *p, const char *word);
+
 /* Rejects a client that has a place, because zcs lacks a resource for it, and closes its socket. */
 void place_reject(struct places *s, struct place *p, const char *why);
 

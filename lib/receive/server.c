@@ -142,8 +142,8 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	struct client_group *g = &x->group;
 
 	interval_next(x);
-	/* With -1 the first group is the only one. */
-	while (!*x->stop && (!x->opt->once || x->accepted == 0 || g->n > 0)) {
+	/* With -1 the first group is the only one, but for checks whether the port is open. */
+	while (!*x->stop && (!x->opt->once || !g->served || g->n > 0)) {
 		wait_for(x, listener, period, unblocked);
 		clients_look(x, listener);
 		group_look(x);

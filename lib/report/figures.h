@@ -178,6 +178,7 @@ double figures_cost_each(const struct figures *f, double n);
 /* The values of `refused=` that zcs sends to a client that it does not serve. */
 #define REFUSED_FULL    "full"    /* zcs has as many clients as it may have */
 #define REFUSED_ADDRESS "address" /* zcs serves other addresses only */
+#define REFUSED_METHOD  "method"  /* zcs lacks what its method needs, such as memory to pin */
 
 /* Writes the line, newline included, and returns its length; buf has RECEIPT_MAX bytes. */
 size_t receipt_format(const struct figures *f, char *buf);

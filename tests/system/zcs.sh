@@ -44,6 +44,40 @@ for how in '-t 60' '--bytes 100g' '--raw -t 60'; do
 		END
 	) & later
 done
+beside 'zcs that is stopped while a warm-up ends: what waits in its socket then is of the warm-up'; ( begin; need ss
+	start_zcs
+	u32 4294967295 0 0 0 0 0 0 0 0 0 0 1 51200 >first
+	first_is_read() { ss -Htni state established "sport = :$PORT" | tr -d '\n' | grep -q '^0 .*bytes_received:52 '; }
+	{
+		cat first
+		wait_until first_is_read
+		kill -STOP $ZCS
+		head -c 51200 /dev/zero
+		sleep 1.1
+		kill -CONT $ZCS
+	} | "$HELPERS/net" send "$PORT" >receipt
+	grep '^bytes=0 .* warmup=51200 ' receipt
+) & later
+beside 'zcs -1: who only looks whether the port is open is no client'; ( begin
+	start_zcs -1 --json
+	"$HELPERS/net" send -c "$PORT" </dev/null
+	wait_until grep -q 'closed without sending anything$' zcs.err
+	exits 0 "$zcc" -s 0 -p "$PORT" ../file
+	exits 0 wait $ZCS
+	one_line zcs.out
+	not grep '"error"' zcs.out
+) & later
+beside 'zcs that lacks the memory for its buffer: zcc is told, not that it may be a zcs --reply'; ( begin; need prlimit
+	! sanitized || skip_check 'sanitizers take more'
+	ON='prlimit --as=400000000' start_zcs -b 500m
+	fails "rejected: the server lacks what its method needs (zcs -m, which says more there)$" \
+	    "$zcc" -s 0 -p "$PORT" -n 1000 ../file
+	grep '^zcs: 127.*: -m read: Cannot allocate memory, after 0 bytes$' zcs.err
+) & later
+status=0
+"$zcs" -p 0 >&- 2>closed || status=$?
+check 'zcs with a closed stdout: it does not start' test "$status$(cat closed)" = \
+    '1zcs: stdout: it is closed, or open for reading: give it a file, or /dev/null'
 # Races that are lost each time: tests/helpers/preload/late.c
 beside 'a warm-up that ends only after the last byte has no time; replies faster than the main thread count'; ( begin
 	preloaded late || skip_check 'no library can be preloaded'
