@@ -1,15 +1,11 @@
 #include "lib/load/keeper.h"
 
-#include <poll.h>
 #include <sched.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-
-#include "lib/load/statistics.h"
 
 #ifndef SYS_close_range
 #define SYS_close_range 436 /* Linux 5.9; headers may be older */
@@ -109,96 +105,6 @@ void idle_group_remove(const struct cpu_cgroup *g, int tries)
 	snprintf(dir, sizeof(dir), IDLE_GROUP, g->root);
 	for (i = 0; i < tries && rmdir(dir) != 0 && errno == EBUSY; i++)
 		sleep_ns(10000000);
-}
-
-/*
- * Whether soakers yield.
- */
-
-#define YIELD_NS 50000000u /* how long it takes */
-#define WORK_NS  500000u   /* of work in one turn */
-#define TURNS    100       /* at most: YIELD_NS / WORK_NS */
-
-/* One CPU's thread. */
-struct yielder {
-	int cpu;
-	struct yielder *next; /* whom it wakes: one on another CPU, if there is one, else itself */
-	uint64_t end_ns;
-	int event;                /* eventfd(2), on which it sleeps */
-	_Atomic uint64_t woke_ns; /* when it was woken */
-	bool begins;              /* it works first */
-	pthread_t thread;
-	uint64_t worked_ns, had_ns; /* its CPU time, and the time, in which it worked */
-	int n;                      /* times that it was woken */
-	double late[TURNS];         /* seconds each */
-};
-
-/* Works for WORK_NS, and wakes the next thread. */
-static void work(struct yielder *w)
-{
-	const uint64_t begun = raw_ns(), ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-
-	while (raw_ns() < begun + WORK_NS)
-		;
-	w->worked_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
-	w->had_ns += raw_ns() - begun;
-	if (w->next == w)
-		sleep_ns(WORK_NS);
-	w->next->woke_ns = raw_ns();
-	eventfd_write(w->next->event, 1);
-}
-
-/* Sleeps until the thread is woken; returns false if the time is up. */
-static bool wait_turn(struct yielder *w)
-{
-	struct pollfd p = {.fd = w->event, .events = POLLIN};
-	struct timespec t = ns_to_timespec(w->end_ns > raw_ns() ? w->end_ns - raw_ns() : 0);
-	eventfd_t value;
-
-	if (ppoll(&p, 1, &t, NULL) <= 0 || eventfd_read(w->event, &value) != 0)
-		return false;
-	w->late[w->n++] = seconds_between(w->woke_ns, raw_ns());
-	return true;
-}
-
-static void *worker_main(void *arg)
-{
-	struct yielder *w = arg;
-
-	if (cpu_bind(w->cpu) != 0)
-		return NULL;
-	if (w->begins)
-		work(w);
-	while (w->n < TURNS && wait_turn(w))
-		work(w);
-	return NULL;
-}
-
-void yield_measure(const struct cpus *cpus, struct yield *y)
-{
-	struct yielder *all = alloc_or_die((size_t)cpus->n, sizeof(*all), "a test of yielding");
-	struct yielder *w;
-	int i, n = 0;
-
-	*y = (struct yield){.kept = NAN, .late = NAN};
-	for (i = 0; i < cpus->n; i++) {
-		all[i] = (struct yielder){.cpu = cpus->id[i], .begins = i % 2 == 0};
-		all[i].next = &all[(i ^ 1) < cpus->n ? i ^ 1 : i];
-		all[i].event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		all[i].end_ns = raw_ns() + YIELD_NS;
-	}
-	while (n < cpus->n && thread_start(&all[n].thread, worker_main, &all[n]) == 0)
-		n++;
-	for (i = 0; i < n; i++)
-		pthread_join(all[i].thread, NULL);
-	/* fmin() and fmax() of a figure and NAN are the figure. */
-	for (w = all; w < all + cpus->n; w++) {
-		if (w->n > 0)
-			y->kept = fmin(y->kept, (double)w->worked_ns / (double)w->had_ns);
-		y->late = fmax(y->late, median_of(w->late, w->n));
-		close(w->event);
-	}
-	free(all);
 }
 
 /*

@@ -1,16 +1,11 @@
 /*
- * keeper.h: the processes of the soakers and of their keeper: the memory that they share with the program, the
- * control group that gives the soakers the lowest weight, and the test whether they yield.  soaker.h says what the
- * processes are for.
+ * keeper.h: the processes of the soakers and of their keeper: the memory that they share with the program, and the
+ * control group that gives the soakers the lowest weight.  soaker.h says what the processes are for.
  *
  *	pipe2(ends, O_CLOEXEC);
  *	pid = fork();
  *	if (pid == 0)
  *		keeper_main(s, ends);
- *	...
- *	yield_measure(&cpus, &y);
- *	if (y.kept < YIELD_KEPT || y.late > YIELD_LATE)
- *		...
  */
 #pragma once
 
@@ -55,26 +50,6 @@ int idle_group_enter(const struct cpu_cgroup *g);
  * the group to end.  Does nothing if g was not found.
  */
 void idle_group_remove(const struct cpu_cgroup *g, int tries);
-
-/*
- * Whether soakers leave the CPUs to other programs, and let them wake up in time: a test of what priorities, control
- * groups and schedulers promise.
- */
-
-#define YIELD_KEPT 0.97 /* the least share of its CPU that a working thread must keep */
-#define YIELD_LATE 1e-4 /* the greatest delay of a wake-up, in seconds */
-
-struct yield {
-	double kept; /* share of its time in which the thread worked, on the worst CPU */
-	double late; /* seconds until a woken thread runs: each CPU's median, on the worst CPU */
-};
-
-/*
- * Lets a thread on each CPU work and sleep in turn, for 50 ms.  Each thread works while the thread of a
- * neighbouring CPU sleeps, and then wakes that thread.  The figures are NAN if a thread could not be started, or did
- * not run.
- */
-void yield_measure(const struct cpus *cpus, struct yield *y);
 
 /*
  * The processes.

@@ -14,8 +14,6 @@
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-#define SOAK_BUSY     0.1 /* share of the CPUs above which other programs may delay a thread, too */
-#define SOAK_LOOK_NS  20000000 /* over which the CPU time of other programs is measured */
 #define YIELD_TRIES   3
 #define SOAK_READ_NS  50000       /* a reading of the counts that took longer is repeated */
 #define SOAK_START_NS 5000000000u /* until a CPU that has no time for its soaker is reported */
@@ -166,43 +164,35 @@ static void soaker_fork_or_die(struct soaker *s)
 		warn_of_weight(s, "/proc/PID/autogroup", s->autogroup_errno);
 }
 
-/* The CPU-seconds that tasks other than the soakers have had. */
-static double tasks_seconds(const struct soaker *s)
+/* The CPU time that the soaker of the i-th CPU has had, by its own clock. */
+static uint64_t soaker_ran(const struct soaker *s, int i)
 {
 	struct load_sample c;
-	double sum = 0;
-	int i;
 
-	for (i = 0; i < s->n; i++) {
-		soak_count(s, i, &c);
-		sum += c.tasks;
-	}
-	return sum;
+	soak_count(s, i, &c);
+	return (uint64_t)fmax(0, 1e9 * (c.time - c.tasks - c.host));
+}
+
+void soaker_yields(const struct soaker *s, const struct cpus *cpus, struct yield *y)
+{
+	yield_measure(cpus, soaker_ran, s, y);
 }
 
 /*
- * Starts the soakers of a program that has the lock, and warns if they do not yield.  Other programs may disturb
- * a trial, but hardly three in a row.  Where they have much of the CPUs the trials prove nothing.
+ * Starts the soakers of a program that has the lock, and warns if they do not yield.  Soakers that do may still take
+ * 0.3 % of a CPU, a whole timer tick at once: hardly in three trials in a row.
  */
 static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 {
 	struct yield y;
-	bool yields;
-	double tasks, busy;
-	uint64_t begun;
-	int tries = 0;
+	int tries = YIELD_TRIES;
 
 	soaker_fork_or_die(s);
 	sleep_ns(SOAK_SETTLE_NS);
-	do {
-		begun = now_ns();
-		tasks = tasks_seconds(s);
-		sleep_ns(SOAK_LOOK_NS);
-		busy = (tasks_seconds(s) - tasks) / s->n / seconds_between(begun, now_ns());
-		yield_measure(cpus, &y);
-		yields = !(y.kept < YIELD_KEPT) && !(y.late > YIELD_LATE); /* they may be NAN */
-	} while (!yields && ++tries < YIELD_TRIES);
-	if (yields || busy > SOAK_BUSY)
+	do
+		soaker_yields(s, cpus, &y);
+	while ((y.kept < YIELD_KEPT || y.late > YIELD_LATE) && --tries > 0);
+	if (tries > 0)
 		return;
 	s->weight = true;
 	if (y.kept < YIELD_KEPT)
@@ -210,8 +200,8 @@ static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 		      "the load is unsafe, and other programs are slowed%s",
 		      100 * y.kept, advise_idle(": use --idle"));
 	else
-		warnx("the soakers delay wake-ups: a thread ran %.0f us after another CPU "
-		      "had woken it: the load is unsafe%s",
+		warnx("the soakers delay wake-ups: one kept a woken thread waiting for %.0f us: "
+		      "the load is unsafe%s",
 		      1e6 * y.late, advise_idle(": use --idle"));
 }
 

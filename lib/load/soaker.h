@@ -15,6 +15,7 @@
 
 #include "lib/load/cpus.h"
 #include "lib/load/limits.h"
+#include "lib/load/yield.h"
 
 #define SOAK_FORMAT    5         /* version of the calibration file, and of the loop it counts */
 #define SOAK_SETTLE_NS 100000000 /* from the soakers' start until they count undisturbed */
@@ -77,6 +78,9 @@ void soaker_check_or_die(const struct soaker *s);
 
 /* Reads what the soaker of the i-th CPU has counted up to now: all of a sample but `steal` and the limits. */
 void soak_count(const struct soaker *s, int i, struct load_sample *c);
+
+/* Measures how far the soakers of these CPUs yield: yield_measure(). */
+void soaker_yields(const struct soaker *s, const struct cpus *cpus, struct yield *y);
 
 /* Reads what disturbs the soakers.  Any thread may call it. */
 void soaker_limits(const struct soaker *s, struct limits_mark *m);

@@ -305,7 +305,7 @@ static void measure_with(const struct verify *v, int i)
 		values_add(&v->evidence->speed[i], done.count / done.cpu_seconds);
 	}
 	for (c = 0; c < YIELD_TIMES && open && i == VERIFY_SOAK; c++) {
-		yield_measure(&v->cpus, &y);
+		soaker_yields(g.instrument.soaker, &v->cpus, &y);
 		values_add(&v->evidence->kept, y.kept);
 		values_add(&v->evidence->late, y.late);
 	}

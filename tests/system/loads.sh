@@ -99,8 +99,8 @@ undisturbed 'cyclesoak: a slow clock and late wake-ups: a line each, and the loa
 	made_up_calibration "$(machine_name)" 1500000 >made_up
 	advice=': use --idle' # where the kernel measures idle time
 	! grep -q ' kcpustat_dyntick_start$' /proc/kallsyms || advice=
-	late="delay wake-ups: a thread ran [1-9][0-9]* us after another CPU had woken it: the load is unsafe$advice"
-	for try in 1 2 3; do # another program may have the CPU of the trial, which then says nothing, or has another line
+	late="delay wake-ups: one kept a woken thread waiting for [1-9][0-9]* us: the load is unsafe$advice"
+	for try in 1 2 3; do # other programs may leave the soakers no time in the trial
 		soaking env LD_PRELOAD="$PWD/late.so" LATE='clock wakeup' "$idle_cyclesoak" -p 0.1 -n 2 -f made_up --json
 		! grep -qx "cyclesoak: the soakers $late" err || break
 	done
