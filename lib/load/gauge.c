@@ -193,27 +193,45 @@ bool gauge_start(struct gauge *g, double seconds)
 	return false;
 }
 
+/* The CPU-seconds that tasks other than the soakers have had on the measured CPUs; 0 without soakers. */
+static double tasks_seconds(const struct gauge *g)
+{
+	struct load_sample one;
+	double sum = 0;
+	int i;
+
+	for (i = 0; g->instrument.soaker != NULL && i < g->calibration.cpus.n; i++) {
+		soak_count(g->instrument.soaker, i, &one);
+		sum += one.tasks;
+	}
+	return sum;
+}
+
 #define REST_NS    1000000000u /* how long other programs are to rest */
 #define REST_SHARE 0.03
 
 bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 		     const _Atomic int *stop, char why[DIE_MAX])
 {
-	const bool soaked = g->instrument.soaker != NULL;
 	const uint64_t until = now_ns() + (uint64_t)(setup->wait_idle * 1e9);
 	char busiest[BUSIEST_STRLEN];
 	struct counters from, to;
 	struct rates r;
-	double others;
+	double tasks, others;
 
 	if (setup->wait_idle <= 0 || !gauge_is_wanted(setup))
 		return true;
 	do {
 		counters_read(&from, NULL);
+		tasks = tasks_seconds(g);
 		sleep_ns(REST_NS);
+		tasks = tasks_seconds(g) - tasks;
 		counters_read(&to, NULL);
 		counters_rates(&from, &to, &r);
-		others = 1 - r.cpu[CPU_IDLE] - r.cpu[CPU_IOWAIT] - (soaked ? r.cpu[CPU_NICE] : 0);
+		others = 1 - r.cpu[CPU_IDLE] - r.cpu[CPU_IOWAIT];
+		/* The kernel counts a soaker's time as nice and, in its system calls, as system. */
+		if (g->instrument.soaker != NULL)
+			others = tasks / g->calibration.cpus.n / seconds_between(from.ns, to.ns);
 		if (others < REST_SHARE)
 			return true;
 		if (stop != NULL && *stop != 0)

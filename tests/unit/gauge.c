@@ -1,6 +1,7 @@
 /* The part itself, for what it has of its own. */
 #include "lib/load/gauge.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
+#include "lib/load/keeper.h"
 #include "tests/unit/unit.h"
 
 static struct baseline next = {.spin = 1}; /* that is measured */
@@ -107,4 +108,26 @@ static void test_steal(void)
 	ok(l.unsafe == 0, "what the host took is no reason for an interval");
 }
 
-TESTS(test_next, test_rebase, test_steal)
+/* Beside a soaker of one CPU, which had it up to that time. */
+static bool is_idle(uint64_t last_ns, char why[DIE_MAX])
+{
+	static _Alignas(128) char memory[sizeof(struct soaker) + sizeof(struct soak_cpu)];
+	const struct gauge_setup setup = {.soak = true, .wait_idle = 0.1};
+	struct gauge g = {.calibration.cpus.n = 1};
+
+	g.instrument.soaker = (struct soaker *)(void *)memory;
+	g.instrument.soaker->cpu[0].last_ns = last_ns;
+	return gauge_wait_idle(&g, &setup, NULL, why);
+}
+
+/* The tests may run on a busy machine, or on an idle one. */
+static void test_wait_idle(void)
+{
+	char why[DIE_MAX];
+
+	ok(is_idle(UINT64_MAX, why), "soakers that had all of the CPUs are not waited for");
+	ok(!is_idle(1, why) && strstr(why, "other programs took") != NULL,
+	   "what the soakers did not have is other programs'");
+}
+
+TESTS(test_next, test_rebase, test_steal, test_wait_idle)
