@@ -20,6 +20,12 @@ it 'one set even if /proc and the network are others, and SIGTERM removes its co
 	ended "$SOAK"
 	[ -z "$(stale_group)" ]
 ); ok
+it 'where close_range(2) is denied cyclesoak ends, and its soakers with it'; ( begin; need strace
+	soaking timeout -s KILL 30 strace -f --seccomp-bpf -o trace -e trace=close_range -e inject=close_range:error=EPERM \
+	    "$cyclesoak" -1 -p 0.1
+	grep INJECTED trace
+	[ -z "$(stale_group)" ]
+); ok
 # killed PID TOOL NAME [keeper]: kills its soaker, or the keeper; the tool, whose output is in soak.out and soak.err,
 # ends with status 1, and neither soaker nor group is left.
 killed()
