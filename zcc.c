@@ -106,6 +106,8 @@ static const char *send_once(struct send_report *rep, const struct fileset *set,
 
 	if (transfer_open(&t, plan->run[i].chunk)) {
 		catch_signals();
+		if (opt.compare.wanted && !opt.quiet && !opt.json && rep->run == 1 && retry == 0)
+			comparison_print_size(plan, &opt);
 		report_start(rep, &t.result.target, &t.result);
 		transfer_run(&t);
 	}
@@ -242,8 +244,6 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	if (opt.preload)
 		fileset_preload(&set);
 	rep->plan = opt.compare.wanted ? &plan : NULL;
-	if (opt.compare.wanted && !opt.quiet && !opt.json)
-		comparison_print_size(&plan, &opt);
 	error = send_rounds(rep, &set, &plan, why);
 	rep->plan = NULL;
 	if (error == NULL)
