@@ -1,6 +1,6 @@
 # zc: make, make demo, make check [T= J= SANITIZE=], make check-long [T= J= SANITIZE=],
 # make check-sanitize, make unit, make lint [T=], make fuzz [CASES=], make clean;
-# make install, install-strip and uninstall PREFIX= DESTDIR=; make dist [DISTDIR=].
+# make install, install-strip and uninstall PREFIX= DESTDIR= INSTALL= unitdir=; make dist [DISTDIR=].
 # Needs gcc or clang, GNU make and glibc 2.27.
 
 VERSION  = 1.0.0
@@ -12,16 +12,19 @@ sharedir = $(PREFIX)/share/zc
 docdir   = $(PREFIX)/share/doc/zc
 bashdir  = $(PREFIX)/share/bash-completion/completions
 zshdir   = $(PREFIX)/share/zsh/site-functions
+unitdir  = $(sharedir)
+INSTALL  = install
 
 # The environment may set CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX and DESTDIR.
 ifeq ($(origin CC),default)
 CC       = gcc
 endif
-CFLAGS  ?= -O2 -g
+CFLAGS  ?= -O2 -g -fdebug-prefix-map='$(CURDIR)=.'
 AWK      = awk
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-psabi
 # Hardening, on by default; make HARDEN= HARDEN_LD= builds without.
-HARDEN   = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fPIE
+FORTIFY  = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+HARDEN   = $(FORTIFY) -fstack-protector-strong -fstack-clash-protection -fPIE
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack
 # c11, since gnu11 computes with more digits than a double has where the CPU is an i686.
 STD      = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -pthread
@@ -56,8 +59,9 @@ ZSH_COMPLETION  = $(PROGRAMS:%=$(OBJ)/completion/_%)
 # The manual pages, and the scripts, as they are installed: with the version.
 MAN      = $(PAGES:%=$(OBJ)/%)
 SCRIPTS  = $(OBJ)/zc-hosts $(OBJ)/zc-plot
+MODULES  = $(patsubst lib/hosts/%,$(OBJ)/%,$(wildcard lib/hosts/*.py))
 
-all: $(TOOLS:%=$(BIN)%) $(SCRIPTS) $(BASH_COMPLETION) $(ZSH_COMPLETION) $(MAN)
+all: $(TOOLS:%=$(BIN)%) $(SCRIPTS) $(MODULES) $(BASH_COMPLETION) $(ZSH_COMPLETION) $(MAN)
 
 $(TOOLS:%=$(BIN)%): $(BIN)%: $(OBJ)/%.o $(OBJ)/libzc.a
 	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
@@ -95,6 +99,10 @@ $(OBJ)/zc-plot: lib/report/zc-plot
 $(SCRIPTS): Makefile
 	@mkdir -p $(@D)
 	@sed 's/^VERSION = .*/VERSION = "$(VERSION)"/' $(filter lib/%,$^) >$@.new && chmod +x $@.new && mv $@.new $@
+
+$(MODULES): $(OBJ)/%: lib/hosts/%
+	@mkdir -p $(@D)
+	@cp $< $@
 
 # The tests' own programs: unit tests, and helpers such as peers that speak the 2001 wire.
 LINK_TEST = $(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
@@ -165,18 +173,19 @@ lint: export LINT_FLAGS = $(STD) $(WARN) -I. $(CPPFLAGS)
 STRIP_FLAG =
 
 install: all
-	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)'
-	install $(STRIP_FLAG) -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
-	install -m 755 $(SCRIPTS) '$(DESTDIR)$(bindir)'
-	$(foreach s,$(SECTIONS),install -d '$(DESTDIR)$(mandir)/man$s' && \
-		install -m 644 $(filter %.$s,$(MAN)) '$(DESTDIR)$(mandir)/man$s' &&) :
-	install -m 644 $(BASH_COMPLETION) '$(DESTDIR)$(bashdir)'
-	install -m 644 $(ZSH_COMPLETION) '$(DESTDIR)$(zshdir)'
-	install -d '$(DESTDIR)$(sharedir)' '$(DESTDIR)$(docdir)'
-	install -m 644 $(DATA) '$(DESTDIR)$(sharedir)'
-	for s in $(SERVICES); do sed 's|/usr/local/bin|$(bindir)|' $$s >'$(DESTDIR)$(sharedir)'/$${s##*/}; done
-	chmod 644 $(SERVICES:lib/receive/%='$(DESTDIR)$(sharedir)/%')
-	install -m 644 README LICENSE '$(DESTDIR)$(docdir)'
+	$(INSTALL) -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)'
+	$(INSTALL) $(STRIP_FLAG) -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
+	$(INSTALL) -m 755 $(SCRIPTS) '$(DESTDIR)$(bindir)'
+	sed -i "s|\.\./share/zc|$$(realpath -m --relative-to='$(bindir)' '$(sharedir)')|" '$(DESTDIR)$(bindir)/zc-hosts'
+	$(foreach s,$(SECTIONS),$(INSTALL) -d '$(DESTDIR)$(mandir)/man$s' && \
+		$(INSTALL) -m 644 $(filter %.$s,$(MAN)) '$(DESTDIR)$(mandir)/man$s' &&) :
+	$(INSTALL) -m 644 $(BASH_COMPLETION) '$(DESTDIR)$(bashdir)'
+	$(INSTALL) -m 644 $(ZSH_COMPLETION) '$(DESTDIR)$(zshdir)'
+	$(INSTALL) -d '$(DESTDIR)$(sharedir)' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(unitdir)'
+	$(INSTALL) -m 644 $(DATA) '$(DESTDIR)$(sharedir)'
+	for s in $(SERVICES); do sed 's|/usr/local/bin|$(bindir)|' $$s >'$(DESTDIR)$(unitdir)'/$${s##*/}; done
+	chmod 644 $(SERVICES:lib/receive/%='$(DESTDIR)$(unitdir)/%')
+	$(INSTALL) -m 644 README LICENSE '$(DESTDIR)$(docdir)'
 
 install-strip: STRIP_FLAG = -s
 install-strip: install
@@ -186,7 +195,7 @@ uninstall:
 	rm -f $(PROGRAMS:%='$(DESTDIR)$(bindir)/%')
 	rm -f $(foreach s,$(SECTIONS),$(patsubst man/%,'$(DESTDIR)$(mandir)/man$s/%',$(filter %.$s,$(PAGES))))
 	rm -f $(PROGRAMS:%='$(DESTDIR)$(bashdir)/%') $(PROGRAMS:%='$(DESTDIR)$(zshdir)/_%')
-	rm -f $(patsubst %,'$(DESTDIR)$(sharedir)/%',$(notdir $(DATA) $(SERVICES)))
+	rm -f $(patsubst %,'$(DESTDIR)$(sharedir)/%',$(notdir $(DATA))) $(SERVICES:lib/receive/%='$(DESTDIR)$(unitdir)/%')
 	rm -f '$(DESTDIR)$(docdir)/README' '$(DESTDIR)$(docdir)/LICENSE'
 	for d in '$(DESTDIR)$(sharedir)' '$(DESTDIR)$(docdir)'; do \
 		[ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; \

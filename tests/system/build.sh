@@ -55,19 +55,23 @@ it 'make install, -strip into a path with a space: programs, pages with the vers
 		grep -q '^ExecStart=/usr/bin/zcs ' $share/zc/$unit.service
 	done
 	for file in README LICENSE; do cmp $file $share/doc/zc/$file; done
-	make CC="$CC" install-strip PREFIX=/usr DESTDIR="$PWD/a space"
-	for t in $tools; do nm "a space/usr/bin/$t" 2>&1 | grep 'no symbols'; done
-	for dir in root 'a space'; do
-		make uninstall PREFIX=/usr DESTDIR="$PWD/$dir"
-		find "$dir" -type f -o -type l | not grep .
-	done
+	set -- bindir=/usr/libexec/zc/bin sharedir=/opt/zc unitdir=/usr/lib/systemd/system
+	make CC="$CC" install-strip "$@" PREFIX=/usr DESTDIR="$PWD/a space" INSTALL='install -p'
+	for t in $tools; do nm "a space/usr/libexec/zc/bin/$t" 2>&1 | grep 'no symbols'; done
+	not [ 'a space/usr/share/doc/zc/README' -nt README ]
+	grep -q '^ExecStart=/usr/libexec/zc/bin/zcs ' 'a space/usr/lib/systemd/system/zcs.service'
+	! command -v python3 || for hosts in build/zc-hosts 'a space/usr/libexec/zc/bin/zc-hosts'; do "$hosts" --version; done
+	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
+	make uninstall "$@" PREFIX=/usr DESTDIR="$PWD/a space"
+	find root 'a space' -type f -o -type l | not grep .
 	not ls -d $share/zc $share/doc/zc
 ); ok
 it 'CFLAGS, CPPFLAGS and LDFLAGS of the command line or the environment replace those of the Makefile'; ( begin
-	make -nB all CC="$CC" CPPFLAGS=-DOF_CPP CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed >commands
-	CPPFLAGS=-DOF_CPP CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed make -nB all CC="$CC" | diff commands -
+	make -nB all CC="$CC" CPPFLAGS='-DOF_CPP -D_FORTIFY_SOURCE=3' CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed >commands
+	CPPFLAGS='-DOF_CPP -D_FORTIFY_SOURCE=3' CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed make -nB all CC="$CC" | diff commands -
 	grep -e ' -c ' commands | not grep -v -e '-DOF_CPP .*-O1 -DOF_C '
 	grep -e '-o zcc ' commands | grep -e '-O1 .*-Wl,--as-needed'
+	not grep FORTIFY_SOURCE=2 commands
 ); ok
 it 'a second make builds nothing, and objects are out of the way; after a change of common.h make builds anew'; ( begin
 	make CC="$CC"
@@ -138,5 +142,7 @@ long 'make dist: the same bytes from any copy, nothing that was built; it builds
 		{ cat log; false; }
 	not grep -i warning log
 	tail -n 1 log | grep ' passed, 0 failed, '
+	make -s -C copy CC="$CC" all
+	cmp copy/zcc "$name/zcc"
 ); ok
 finish

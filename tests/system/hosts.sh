@@ -6,7 +6,7 @@
 # limit: 400
 . "$TOP/tests/lib.sh"
 
-zc_hosts=$TOP/lib/hosts/zc-hosts
+zc_hosts=$BIN/zc-hosts
 if ! command -v python3 >/dev/null 2>&1; then
 	skip 'zc-hosts' 'no python3'
 	finish
@@ -56,12 +56,11 @@ it 'zc-hosts: a host that prints what is no report, and escape sequences, fails,
 	is_text err
 	is_text out
 ); ok
-it 'zc-hosts: an engine that starts nothing, or does not end, is the reason; from `build`, beside the sources, it runs'; ( begin; need pdsh
-	mkdir build lib && cp "$zc_hosts" build && ln -s "$TOP/lib/hosts" lib/hosts
+it 'zc-hosts: an engine that starts nothing, or does not end, is the reason'; ( begin; need pdsh
 	for engine in 'nosuchcmd|.*execvp nosuchcmd' "true|zcs: the host did not start it: check the host and 'engine'" \
 	    'yes --|zcs printed more than 16 MiB'; do
 		printf '%s\n' 'hosts a b' 'pattern pairs' "engine pdsh -R exec ${engine%|*} %h" >file
-		exits 1 timeout 60 "$python" build/zc-hosts file
+		exits 1 timeout 60 "$python" "$zc_hosts" file
 		grep -q "^zc-hosts: a to b failed: b: ${engine#*|}" err
 		one_line err
 	done

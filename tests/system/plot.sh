@@ -3,7 +3,7 @@
 #
 # seconds: 9
 . "$TOP/tests/lib.sh"
-plot=$TOP/lib/report/zc-plot reports=$TOP/tests/helpers/plot.json
+plot=$BIN/zc-plot reports=$TOP/tests/helpers/plot.json
 
 # A stand-in for gnuplot, which keeps what it reads
 mkdir bin
