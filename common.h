@@ -32,6 +32,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef __GLIBC__
+#error "zc needs glibc 2.27 or later: other C libraries lack functions that it calls"
+#endif
+
 /*
  * Diagnostics.  Errors and warnings are one line on stderr that begins with the program's name;
  * warnings are printed by warnx(3).  Stdout is for the report and is flushed by report(), even into a
