@@ -26,8 +26,7 @@ WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-
 FORTIFY  = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 HARDEN   = $(FORTIFY) -fstack-protector-strong -fstack-clash-protection -fPIE
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack
-# c11, since gnu11 computes with more digits than a double has where the CPU is an i686.
-STD      = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -pthread
+STD      = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -pthread
 
 # Where objects go, and where programs go.
 OBJ      = build

@@ -79,7 +79,8 @@ int main(void)
 		   unsent_limit(1ull << 50) == INT_MAX,
 	   "with --pace what waits to be sent takes 0.05 s, and has no limit without");
 	ok(time_after(1000, 2.5) == 2500001000 && time_after(1000, 0) == NEVER &&
-		   interval_after(1000, 9000, 1e-6) == 10000,
+		   interval_after(1000, 9000, 0.5) == 500001000 &&
+		   interval_after(1000, 500009000, 0.5) == 1000009000,
 	   "a time after another, of which 0 seconds are no limit, and intervals are not made up");
 	test_host();
 	return done();
