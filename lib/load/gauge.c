@@ -73,7 +73,7 @@ static bool measure(struct gauge *g, bool second, struct calibration *c, const _
 		return false;
 	is_whole = baseline_held(c) < 0;
 	g->half = second && !is_whole;
-	if (is_whole && c->others <= CAL_BUSY)
+	if (is_whole && !(c->others > CAL_BUSY)) /* NAN: a CPU was offline, and has its own line */
 		return true;
 	is_said = atomic_fetch_or(&g->said.reasons, UNSAFE_BASELINE_BUSY) & UNSAFE_BASELINE_BUSY;
 	if (!is_whole && !second && is_first_line(g, UNSAFE_BASELINE_BUSY))

@@ -51,34 +51,43 @@ static struct load_sample *alloc_readings(int n, int readings)
 #define TRY_DOUBT   0.1        /* by how much the two shares may differ: two ticks in a trial */
 #define TRY_ASLEEP  0.05 /* share of the time: a CPU that sleeps less counts as never asleep */
 
+#define NOT_COUNTED                                                                                \
+	"--idle: /proc/stat cannot be read, or does not count CPU %d (a container may have one "   \
+	"of its own): " SOAK_INSTEAD
+
 /* Soaking has a trial of its own, which takes soakers. */
 #define SOAK_INSTEAD "try soaking, which says if it does not work here"
 
 /*
- * The share of a fifth of a second in which the i-th CPU was awake by the kernel's columns, while this
- * thread works and sleeps in turn on that CPU.  *worked is the thread's own share, by its CPU clock.
+ * The share of a fifth of a second in which a CPU was awake by the kernel's columns, while this thread, on that CPU,
+ * works and sleeps in turn; NAN if the kernel counted nothing.  *worked is the thread's own share, by its CPU clock.
  */
-static double share_awake(const struct cpus *cpus, int i, uint64_t work_ns, double *worked)
+static double share_awake(int cpu, uint64_t work_ns, double *worked)
 {
-	struct load_sample *at = alloc_readings(cpus->n, 2), *from = &at[i],
-			   *to = from + cpus->n + 1;
-	uint64_t next, until, ran;
-	double awake;
+	const struct cpus one = {1, {cpu}};
+	cpu_times from[2], to[2], rise;
+	uint64_t begin, end, next, until, ran;
+	double counted = 0;
+	int i;
 
-	read_all(cpus, false, at);
+	cpu_times_read(&one, false, from, &begin);
 	ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	for (next = raw_ns(); next < from->ns + TRY_NS; next += TRY_PERIOD) {
+	for (next = raw_ns(); next < begin + TRY_NS; next += TRY_PERIOD) {
 		until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + work_ns;
 		while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
 			;
 		sleep_ns((uint64_t)(1e9 * seconds_between(raw_ns(), next + TRY_PERIOD)));
 	}
 	*worked = seconds_between(ran, clock_ns(CLOCK_THREAD_CPUTIME_ID));
-	read_all(cpus, false, to - i);
-	*worked /= seconds_between(from->ns, to->ns);
-	awake = 1 - (to->spin - from->spin) / seconds_between(from->ns, to->ns);
-	free(at);
-	return awake;
+	cpu_times_read(&one, false, to, &end);
+	*worked /= seconds_between(begin, end);
+	for (i = 0; i < CPU_COLUMNS; i++) {
+		rise[i] = to[0][i] - from[0][i];
+		counted += rise[i];
+	}
+	if (!(counted > 0)) /* a file of another machine, as in some containers, or no file */
+		return NAN;
+	return 1 - (rise[CPU_IDLE] + rise[CPU_IOWAIT]) / seconds_between(begin, end);
 }
 
 /* Binds the thread to the next of these CPUs, behind the i-th, on which it may run.  Returns its index, or -1. */
@@ -112,14 +121,16 @@ static bool trial_passes(const struct cpus *cpus, char why[DIE_MAX])
 			return false;
 		}
 		if (i > 0)
-			others = share_awake(cpus, cpu, 0, &rested);
-		awake = share_awake(cpus, cpu, TRY_WORK_NS, &worked);
+			others = share_awake(cpus->id[cpu], 0, &rested);
+		awake = share_awake(cpus->id[cpu], TRY_WORK_NS, &worked);
 		worked -= rested;
 		/* If the CPU never slept the thread had no time to work, and both shares are alike. */
 		if (awake <= 1 - TRY_ASLEEP && fabs(awake - others - worked) <= TRY_DOUBT)
 			return true;
 	}
-	if (awake > 1 - TRY_ASLEEP)
+	if (isnan(awake))
+		snprintf(why, DIE_MAX, NOT_COUNTED, cpus->id[cpu]);
+	else if (awake > 1 - TRY_ASLEEP)
 		snprintf(
 			why, DIE_MAX,
 			"--idle: CPU %d never sleeps, since a program soaks it or spins there: end it",
@@ -133,8 +144,23 @@ static bool trial_passes(const struct cpus *cpus, char why[DIE_MAX])
 	return false;
 }
 
+/* The first of these CPUs that /proc/stat lacks; -1: none. */
+static int find_missing(const struct cpus *cpus)
+{
+	cpu_times *times = alloc_or_die((size_t)cpus->n + 1, sizeof(*times), "idle time");
+	uint64_t ns;
+	int i = 0;
+
+	cpu_times_read(cpus, false, times, &ns);
+	while (i < cpus->n && !isnan(times[i][CPU_IDLE]))
+		i++;
+	free(times);
+	return i < cpus->n ? cpus->id[i] : -1;
+}
+
 bool idle_try(const struct cpus *cpus, bool *whole, char why[DIE_MAX])
 {
+	const int missing = find_missing(cpus);
 	char reason[DIE_MAX - 100];
 	cpu_mask bound;
 	bool measured;
@@ -142,6 +168,10 @@ bool idle_try(const struct cpus *cpus, bool *whole, char why[DIE_MAX])
 	*whole = cpus->n == sysconf(_SC_NPROCESSORS_ONLN);
 	if (!cpu_times_are_measured(cpus, reason, sizeof(reason))) {
 		snprintf(why, DIE_MAX, "--idle: %s: " SOAK_INSTEAD, reason);
+		return false;
+	}
+	if (missing >= 0) {
+		snprintf(why, DIE_MAX, NOT_COUNTED, missing);
 		return false;
 	}
 	sched_getaffinity(0, sizeof(bound), bound);

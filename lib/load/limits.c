@@ -52,6 +52,15 @@ const char *limits_format(unsigned unsafe, char buf[UNSAFE_STRLEN])
 	return buf;
 }
 
+const char *limits_option(unsigned unsafe)
+{
+	if (unsafe & UNSAFE_SOAKED_ALREADY)
+		return "--wait";
+	if (unsafe & UNSAFE_NOT_MEASURED)
+		return "-c";
+	return unsafe & (UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION) ? "--wait-idle" : NULL;
+}
+
 bool limits_parse(const char *list, unsigned *unsafe)
 {
 	char *rest = strdupa(list), *name;

@@ -41,6 +41,9 @@ const char *limits_name(int i);
 /* The names of a set, with commas between; an empty string if the set is empty. */
 const char *limits_format(unsigned unsafe, char buf[UNSAFE_STRLEN]);
 
+/* The option of zcc by which a host that has no load for one of these reasons may have one; NULL: none is known. */
+const char *limits_option(unsigned unsafe);
+
 /* Reads such a list; false if it is malformed.  An unknown name is UNSAFE_OTHER. */
 bool limits_parse(const char *list, unsigned *unsafe);
 

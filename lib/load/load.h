@@ -41,7 +41,7 @@
 /* The values of `no_load=`: why a host has no load. */
 #define NO_LOAD_OFF      "off"      /* no load was asked for (-c) */
 #define NO_LOAD_HELD     "held"     /* another program soaks the CPUs */
-#define NO_LOAD_BASELINE "baseline" /* the machine was not idle for its baseline */
+#define NO_LOAD_BASELINE "baseline" /* the machine was busy, or measures no idle time */
 #define NO_LOAD_SHORT    "short"    /* the transfer ended before zcs's soakers had settled */
 #define NO_LOAD_SEVERAL  "several"  /* the streams went to several hosts; no receipt has it */
 

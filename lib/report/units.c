@@ -84,9 +84,14 @@ const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_S
 {
 	const struct load *l = &f->host;
 	const bool unsoaked = strcmp(l->instrument, LOAD_BY_IDLE) == 0;
-	char text[FIGURE_STRLEN];
+	const char *option = limits_option(l->unsafe);
+	char text[UNSAFE_STRLEN];
 
 	*buf = '\0';
+	if (isnan(l->load) && l->unsafe != 0)
+		string_append(buf, LOAD_STRLEN, "no load: %s", limits_format(l->unsafe, text));
+	if (isnan(l->load) && option != NULL)
+		string_append(buf, LOAD_STRLEN, " (try %s)", option);
 	if (isnan(l->load))
 		return buf;
 	string_append(buf, LOAD_STRLEN, "%sload %s", unsoaked ? "unsoaked " : "",

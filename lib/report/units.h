@@ -32,12 +32,12 @@ const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_S
 /* `75.82 Mbit/s` or `21.18 Gbit/s`: bits per second. */
 const char *bit_rate_text(double bits, char buf[FIGURE_STRLEN]);
 
-#define LOAD_STRLEN       128 /* enough for load_format() */
+#define LOAD_STRLEN       256 /* enough for load_format() */
 #define THROUGHPUT_STRLEN 80  /* enough for throughput_text() */
 
 /*
- * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, without the cost if no byte was moved; an empty string
- * if the load is NAN.
+ * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, without the cost if no byte was moved; `no load: baseline_busy
+ * (try --wait-idle)` if the load is NAN and there are reasons, else an empty string.
  */
 const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_STRLEN]);
 

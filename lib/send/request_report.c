@@ -365,14 +365,14 @@ static void host_text(const struct requests *q, bool quiet)
 	const uint64_t connections = q->latency[TOTAL].n;
 	const struct figures *f = &q->host;
 	const struct load *l = &f->host;
-	char text[LOAD_STRLEN], cost[FIGURE_STRLEN], reasons[UNSAFE_STRLEN];
+	char text[LOAD_STRLEN], cost[FIGURE_STRLEN];
 
+	if (load_format(f, true, text)[0] != '\0')
+		report("%s%s", quiet ? ", " : "\n  ", text);
 	if (!isnan(l->load))
-		report("%s%s, %s us/%s", quiet ? ", " : "\n  ", load_format(f, true, text),
+		report(", %s us/%s",
 		       cost_text(figures_cost_each(f, (double)connections), NAN, l->unsafe, cost),
 		       noun(q));
-	else if (l->unsafe != 0 && !quiet)
-		report("\n  no load: %s", limits_format(l->unsafe, reasons));
 	if (!isnan(l->load) && l->baseline == BASELINE_OWN && !quiet)
 		report("\n  %s", baselines_format(l->drift, text));
 	report("\n");

@@ -321,7 +321,9 @@ static const char *no_load(const struct run *r, unsigned unsafe)
 		return NO_LOAD_OFF;
 	if (unsafe & UNSAFE_SOAKED_ALREADY)
 		return NO_LOAD_HELD;
-	return unsafe & (UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION) ? NO_LOAD_BASELINE : "";
+	return unsafe & (UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION | UNSAFE_NOT_MEASURED)
+		       ? NO_LOAD_BASELINE
+		       : "";
 }
 
 void run_host_figures(const struct run *r, struct figures *f)

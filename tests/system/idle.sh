@@ -77,6 +77,22 @@ it '--idle where each CPU is busy: an error, or the command without a load'; ( b
 	grep '^System load: -, unsafe: not_measured' out
 	kill $burner
 ); ok
+echo one >tiny
+for kind in 'is empty' 'lacks a CPU' 'stands still'; do
+	it "zcc --idle where /proc/stat $kind: no load, and the reason: on stderr, in the first line and in JSON"; ( begin
+		unshare -m true 2>/dev/null || skip_check 'no privilege for namespaces'
+		cp /proc/stat "$kind"
+		[ "$kind" != 'is empty' ] || : >"$kind"
+		[ "$kind" != 'lacks a CPU' ] || grep -v "^cpu$(($(getconf _NPROCESSORS_ONLN) - 1)) " /proc/stat >"$kind"
+		start_zcs
+		for format in -q --json; do
+			exits 0 unshare -m sh -c "mount --bind '$kind' /proc/stat && exec $zcc $format --idle -s 0 -p $PORT tiny"
+			grep -Eq ': no load is measured: --idle: (Linux .* 7\.1|/proc/stat cannot be read, or does not count CPU [0-9]+ )' err
+			grep -q ', no load: not_measured (try -c)$' out ||
+				jq -e '.end.host | .no_load == "baseline" and .unsafe == ["not_measured"]' out
+		done
+	); ok
+done
 check_usage '--on-cpus: CPU 8191 is not online' cyclesoak --idle --on-cpus 8191
 check_usage '-c, --cpu-load and --idle cannot be used together' zcs -c --idle
 finish

@@ -17,6 +17,8 @@ static void test_host(void)
 		{0, "off", "a host whose load is not asked for has none, and the reason"},
 		{UNSAFE_BASELINE_BUSY, "baseline",
 		 "a host without a baseline has no load, and the reason"},
+		{UNSAFE_NOT_MEASURED, "baseline",
+		 "a host whose idle time is not measured has no load, and the reason"},
 		{UNSAFE_SOAKED_ALREADY, "held",
 		 "a host that another program soaks has no load, and the reason"},
 	};
