@@ -320,29 +320,42 @@ static void calibration_print(FILE *f, const void *calibration)
 	}
 }
 
+/* The rounds of a calibration so far. */
+struct rounds {
+	double share[CAL_ROUNDS]; /* of the time that tasks left */
+	int n, busy;              /* their number, and that of the busy ones at the end */
+	double spread;            /* by how much the last four differ, in shares of load */
+};
+
+/* Adds a round.  Returns whether another one is needed: the last four do not agree, and the last two were not busy. */
+static bool rounds_add(struct rounds *r, double share, bool is_busy)
+{
+	r->share[r->n++] = share;
+	r->busy = is_busy ? r->busy + 1 : 0;
+	r->spread = baseline_spread(r->share, r->n);
+	return r->spread > CAL_TOLERANCE && r->n < CAL_ROUNDS && r->busy < CAL_BUSY_ROUNDS;
+}
+
 /*
- * Measures rounds of a second until four in a row agree, ten at most, and prints each.  Ends after two rounds
- * in a row in which other tasks had more than the share `most`.  *spread is by how much the last four rounds
- * differ, in shares of load: above CAL_TOLERANCE they do not agree.
+ * Measures rounds of a second, and prints each.  A round is busy in which other tasks had more than the share `most`.
+ * *spread is by how much the last four rounds differ: above CAL_TOLERANCE they do not agree.
  */
 static void calibrate(const struct soaker *s, struct calibration *c, double most, double *spread)
 {
 	struct windows *w = windows_start(s, &c->cpus);
-	double share[CAL_ROUNDS];
+	struct rounds r = {.n = 0};
 	struct load_sample sum;
-	int n = 0, busy = 0;
+	double left;
 
 	do {
-		while (w->n < (n + 1) * CAL_WINDOWS)
+		while (w->n < (r.n + 1) * CAL_WINDOWS)
 			windows_add(w);
 		sum = windows_sum(w, CAL_WINDOWS);
 		report("calibrating: %.0f loops/sec\n", sum.work * c->cpus.n / sum.time);
-		busy = sum.tasks / sum.time > most ? busy + 1 : 0;
-		share[n++] = (sum.spin + fmax(0, sum.host)) / sum.time; /* it may be NAN */
-		*spread = baseline_spread(share, n);
-	} while (*spread > CAL_TOLERANCE && n < CAL_ROUNDS && busy < CAL_BUSY_ROUNDS);
-	n = busy < CAL_BUSY_ROUNDS ? CAL_AGREE : busy;
-	windows_store(w, n * CAL_WINDOWS, c);
+		left = sum.spin + fmax(0, sum.host); /* it may be NAN */
+	} while (rounds_add(&r, left / sum.time, sum.tasks / sum.time > most));
+	*spread = r.spread;
+	windows_store(w, (r.busy < CAL_BUSY_ROUNDS ? CAL_AGREE : r.busy) * CAL_WINDOWS, c);
 	free(w);
 }
 

@@ -124,6 +124,35 @@ static void test_rounds(void)
 	free(w);
 }
 
+/* The shares of rounds, in percent, behind a `b` if the round is busy: how many are made. */
+static void test_end_of_rounds(void)
+{
+	static const struct {
+		const char *rounds, *title;
+		int n;
+	} cases[] = {
+		{"1234555555", "rounds end when four in a row agree", 8},
+		{"1212121212", "rounds that never agree end after ten", 10},
+		{"b12b34b51b23b45", "busy rounds that are not in a row do not end them", 10},
+		{"1b2b3456", "two busy rounds in a row end them", 3},
+		{"5555", "four rounds that agree from the start are enough", 4},
+	};
+	const char *at;
+	size_t i;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		struct rounds r = {.n = 0};
+		bool is_busy;
+
+		at = cases[i].rounds;
+		do {
+			is_busy = *at == 'b';
+			at += is_busy;
+		} while (rounds_add(&r, 0.01 * (*at++ - '0'), is_busy));
+		ok(r.n == cases[i].n, "%s", cases[i].title);
+	}
+}
+
 #define TEXT_OF(macro) #macro
 #define TEXT(macro)    TEXT_OF(macro)
 #define FORMAT         TEXT(SOAK_FORMAT)
@@ -217,4 +246,4 @@ static void test_fit(void)
 	unlink(path);
 }
 
-TESTS(test_merge, test_sample, test_rounds, test_good, test_bad, test_fit)
+TESTS(test_merge, test_sample, test_rounds, test_end_of_rounds, test_good, test_bad, test_fit)

@@ -26,6 +26,29 @@ static void test_baseline(void)
 	   "windows deviate from their mean, unless they differ by less than a step");
 }
 
+/* Two CPUs that rest, of two that are online and of more: the interval is that of the steps, and of the edges. */
+static void test_width(void)
+{
+	const struct load_sample from = {.time = 2}, to = {.time = 4, .spin = 2};
+	struct instrument in = {.whole = false};
+	struct calibration c;
+	struct load l;
+	int i;
+
+	for (i = 1; i <= 2; i++, in.whole = true) {
+		c = (struct calibration){.cpus.n = 2};
+		idle_gross(&in, &c);
+		load_between(&c, &from, &to, -1, &l);
+		ok(near(l.load, 0) && near(l.uncertainty,
+					   hypot(0.003, load_step(in.whole ? 1 : 2, false) / 2)),
+		   "the steps are those of %s", in.whole ? "one line" : "two lines of /proc/stat");
+		load_between(&c, &from, &to, 0, &l);
+		ok(near(l.uncertainty, hypot(0.003, load_step(1, false) / 2)),
+		   "those of one CPU are those of its line");
+		free(c.cpu);
+	}
+}
+
 /* The kernel here may measure or not: the trial says which, and why. */
 static void test_trial(void)
 {
@@ -45,4 +68,4 @@ static void test_trial(void)
 	   "the trial leaves the thread on all its CPUs");
 }
 
-TESTS(test_baseline, test_trial)
+TESTS(test_baseline, test_width, test_trial)

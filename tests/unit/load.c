@@ -48,6 +48,8 @@ static void test_loads(void)
 	const struct calibration busy = {.all.tasks = 0.29, .others = 0.29};
 	const struct calibration full = {.all.tasks = 0.1, .others = 0.305};
 	const struct calibration bursts = {.windows = 16, .all.tasks_sd = 0.01};
+	const struct calibration second = {.windows = 4, .all.tasks_sd = 0.01};
+	const double q4 = student_t(3) * 0.01;
 	const double step = load_step(1, false);
 	const struct calibration idle = {
 		.cpus.n = 2, .lines = 1, .all = {.tasks = 0.01, .step = 0.002}};
@@ -102,6 +104,24 @@ static void test_loads(void)
 		 .to = {.time = 2, .spin = 1},
 		 .shared = hypot(hypot(0.006, 0.2), q / 4)},
 
+		/* Each term of zc-method(7)'s table alone, but for the edges. */
+		{"the edges of 16 CPUs are 6 ms of CPU time in all", .c.cpus.n = 16,
+		 .to = {.time = 17, .spin = 8}, .load = 0.5, .half = 0.006 / 16},
+		{"over 100 s the windows of the baseline count, and hardly bursts", second,
+		 .to = {.time = 101, .spin = 50}, .load = 0.5,
+		 .half = hypot(6e-5, hypot(q4 / 2, q4 / 20))},
+		{"in less than a window bursts are worth no more than in one", second,
+		 .to = {.time = 1.1, .spin = 0.05}, .load = 0.5,
+		 .half = hypot(0.06, hypot(q4 / 2, q4))},
+		{"where half of the time is spun half of twice the deviation of spinning counts",
+		 {.windows = 16, .all.spin_sd = 0.1},
+		 .to = {.time = 2, .spin = 0.5},
+		 .load = 0.5,
+		 .half = hypot(0.006, 0.1)},
+		{"of a slowing by more than a half a half counts", .from.steal = 7,
+		 .to = {.time = 2, .spin = 1, .work = 0.1, .steal = 7}, .slowed = 0.9,
+		 .half = hypot(0.006, 0.05)},
+
 		/* Idle time: 4.5 s of two CPUs in 3 s. */
 		{"a load by idle time is the time not idle, less that of the idle machine", idle,
 		 .from = {.time = 2, .work = 4.5}, .to = {.time = 8, .spin = 4.5}, .load = 0.24,
@@ -113,6 +133,8 @@ static void test_loads(void)
 	};
 	size_t i;
 
+	ok(fabs(step - 0.008) < 5e-5 && fabs(load_step(1, true) - 0.0113) < 5e-5,
+	   "the step of idle time is 8 ms of CPU time, or 11 ms if iowait rose");
 	for (i = 0; i < LENGTH(rows); i++)
 		test_row(&rows[i]);
 }
