@@ -110,5 +110,8 @@ struct soaker {
  */
 _Noreturn void keeper_main(struct soaker *s, const int ends[2]);
 
-/* Soaks each CPU of *s with a thread, until the process is killed or its parent ends. */
+/*
+ * Soaks each CPU of *s with a thread, until the process is killed, its parent ends, or the write end of the pipe that
+ * is its standard input is closed.
+ */
 _Noreturn void spin_main(struct soaker *s, pid_t parent);

@@ -202,6 +202,7 @@ static void *soak_thread(void *arg)
 _Noreturn void spin_main(struct soaker *s, pid_t parent)
 {
 	const struct sched_param none = {0};
+	struct pollfd program = {.fd = STDIN_FILENO};
 	pthread_t id;
 	int i;
 
@@ -216,6 +217,7 @@ _Noreturn void spin_main(struct soaker *s, pid_t parent)
 	for (i = 0; i < s->n; i++)
 		if (thread_start(&id, soak_thread, &s->cpu[i]) != 0)
 			_exit(EXIT_FAILURE);
-	for (;;)
-		pause();
+	/* The keeper ends the soakers when the program has ended, unless the keeper is stopped. */
+	TEMP_FAILURE_RETRY(poll(&program, 1, -1));
+	_exit(EXIT_FAILURE);
 }

@@ -26,6 +26,18 @@ it 'where close_range(2) is denied cyclesoak ends, and its soakers with it'; ( b
 	grep INJECTED trace
 	[ -z "$(stale_group)" ]
 ); ok
+it 'a program is killed while its keeper is stopped: the soakers end, and their group with the keeper'; ( begin
+	until_holding -p 0.1
+	soaker=$(soaker_of "$SOAK") keeper=$(keeper_of "$SOAK")
+	remember "$keeper"
+	raise_soaker "$soaker"
+	kill -STOP "$keeper"
+	kill -KILL "$SOAK"
+	ended "$soaker"
+	kill -CONT "$keeper"
+	ended "$keeper"
+	[ -z "$(stale_group)" ]
+); ok
 # killed PID TOOL NAME [keeper]: kills its soaker, or the keeper; the tool, whose output is in soak.out and soak.err,
 # ends with status 1, and neither soaker nor group is left.
 killed()
