@@ -57,7 +57,8 @@ static bool wait_turn(struct yielder *w)
 	struct timespec t = ns_to_timespec(w->end_ns > raw_ns() ? w->end_ns - raw_ns() : 0);
 	eventfd_t value;
 
-	if (ppoll(&p, 1, &t, NULL) <= 0 || eventfd_read(w->event, &value) != 0)
+	if (raw_ns() > w->end_ns || ppoll(&p, 1, &t, NULL) <= 0 ||
+	    eventfd_read(w->event, &value) != 0)
 		return false;
 	w->late[w->n] = seconds_between(w->woke, soaker_ran(w));
 	w->n += w->late[w->n] > RAN; /* else another program had the CPU */

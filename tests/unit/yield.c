@@ -40,6 +40,9 @@ int main(void)
 	y = tried(last);
 	ok(y.kept > 0 && y.kept < YIELD_KEPT && y.late > 0,
 	   "a soaker that runs beside a thread does not yield, and delays its wake-ups");
+	cpus.n = 1;
+	y = tried(never);
+	ok(y.kept >= 1 && isnan(y.late), "a thread without a neighbour wakes itself");
 	ok(open_files() == files, "a trial leaves no descriptor open");
 	return done();
 }
