@@ -171,7 +171,8 @@ void report(const char *fmt, ...)
 	va_start(ap, fmt);
 	vprintf(fmt, ap);
 	va_end(ap);
-	report_flush();
+	if (fmt[strlen(fmt) - 1] == '\n')
+		report_flush();
 }
 
 void stop_signals(sigset_t *set)
@@ -217,8 +218,10 @@ int file_read_line(const char *path, char *buf, size_t size)
 		return -1;
 	end = fgets(buf, (int)size, f) != NULL ? strchr(buf, '\n') : NULL;
 	fclose(f);
-	if (end == NULL)
+	if (end == NULL) {
+		errno = EINVAL;
 		return -1;
+	}
 	*end = '\0';
 	make_printable(buf);
 	return 0;

@@ -38,8 +38,8 @@
 
 /*
  * Diagnostics.  Errors and warnings are one line on stderr that begins with the program's name;
- * warnings are printed by warnx(3).  Stdout is for the report and is flushed by report(), even into a
- * pipe.  An error that ends a program is a call of die():
+ * warnings are printed by warnx(3).  Stdout is for the report and is flushed by report(), a line at a
+ * time, even into a pipe.  An error that ends a program is a call of die():
  *
  *	die("%s: no route to it: see ip-route(8)", host);
  */
@@ -110,7 +110,7 @@ void *alloc_or_die(size_t n, size_t size, const char *what);
  */
 void init_program(const _Atomic int *stop);
 
-/* printf(3) to stdout, and report_flush(). */
+/* printf(3) to stdout, and report_flush() if `fmt` ends a line: who reads a pipe gets whole lines. */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes what stdio has for stdout; dies when that fails (full disk, closed pipe, a signal). */

@@ -265,7 +265,7 @@ size_t arg_name(const char *name, const char *text, const void *table, size_t n,
 static void store(const struct option_row *o, void *to, double value)
 {
 	if (o->size == sizeof(uint32_t))
-		*(uint32_t *)to = (uint32_t)value;
+		*(uint32_t *)to = (uint32_t)round(value);
 	else
 		*(uint64_t *)to = (uint64_t)round(value);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# zcs whose standard output cannot be written: a full disk, a write that fails once.
+# Standard output: a line at a time; zcs when it cannot be written: a full disk, a write that fails once.
 #
 # seconds: 3
 . "$TOP/tests/lib.sh"
@@ -9,6 +9,15 @@ echo 'out=$1; shift; ulimit -f 1 && exec "$@" >$out' >limited
 # lasting TIME: a client of which there are intervals
 lasting() { "$BIN/zcc" -s 0 -p "$PORT" -q -t "$1" --congestion reno --pace 20m >/dev/null; }
 
+it 'zcc: who reads a report from a pipe gets whole lines, and each by one write at most'; ( begin; need strace
+	start_zcs
+	strace -f -s 500 -o trace -e trace=write "$BIN/zcc" -s 0 -p "$PORT" -n 1 --congestion reno | cat >report
+	grep -c . report
+	grep ' write(1, ' trace >writes
+	[ "$(lines_in writes)" -le "$(lines_in report)" ]
+	not grep -v '\\n", [0-9]*[) ]' writes
+	stop_zcs
+); ok
 while IFS=';' read -r what file error options; do
 	beside "$what${options:+ ($options)}: it is reported once, clients are served on, exit 1 at the end"; ( begin
 		ON="sh ../limited $file" start_zcs -I 0.01 $options

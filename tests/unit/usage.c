@@ -95,9 +95,9 @@ static void test_wrong(void)
 
 static void test_right(void)
 {
-	ok(read_words("x -ab2 --word") == 3 && opt.all && opt.size == 2 &&
+	ok(read_words("x -ab.0025k --word") == 3 && opt.all && opt.size == 3 &&
 		   strcmp(opt.word, "none") == 0,
-	   "an argument may stand before options, which go where their rows say");
+	   "an argument may stand before options, which go where their rows say, sizes rounded");
 	ok(read_words("--alw -- -a") == 3 && opt.all, "`--` ends the options");
 	ok(read_words(":-b9 ls -a") == 2 && opt.size == 9 && !opt.all,
 	   "the options behind a command are its own");
