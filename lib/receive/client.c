@@ -254,6 +254,8 @@ static void *client_thread(void *arg)
 	has_receipt = c->why[0] == '\0' && !x->opt->raw;
 	if (has_receipt)
 		send_receipt(c->place.sock, &c->figures);
+	/* Another thread could not cancel what the ring of a receiver has under way. */
+	receiver_close(&c->receiver);
 	meter_say(&x->meter, &c->figures.host);
 	c->summary = has_summary(c);
 	if (has_receipt)
@@ -276,7 +278,6 @@ static void client_end(struct client *c)
 	c->silence.stalls.start_ns = c->begin.ns;
 	report_client(&x->report, &c->place, &c->figures, &c->silence.stalls, c->number + 1,
 		      c->summary, failed && (x->opt->once || c->calls > 0) ? c->why : NULL);
-	receiver_close(&c->receiver);
 	place_close(&x->places, &c->place);
 	group_remove(x, c);
 	free(c);

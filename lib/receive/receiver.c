@@ -345,11 +345,18 @@ static ssize_t uring_receive(struct receiver *r, size_t size)
 	return -1;
 }
 
-/* The request ended with the thread that received: another thread could not cancel it. */
+/* Ends the request, after which the ring does not use the connection, and closes the ring. */
 static void uring_receive_close(struct receiver *r)
 {
 	struct uring_receiver *u = r->state;
+	struct io_uring_cqe done;
 
+	if (u->armed)
+		uring_cancel(&u->ring, RECEIVE, CANCEL);
+	/* Data that came before are completions of the request, too, which still goes on after them. */
+	while (u->armed)
+		if (!next(u, &done) && uring_enter(&u->ring, 1, -1) != 0 && errno != EINTR)
+			break;
 	uring_close(&u->ring);
 	if (u->buffers != MAP_FAILED)
 		munmap(u->buffers, u->map_size);

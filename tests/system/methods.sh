@@ -121,12 +121,13 @@ for how in $receivers; do
 	) & later
 	[ "$how" != zerocopy ] || continue # what it maps is no bytes of a call
 	beside "zcs -m $how: that call alone receives bodies, whole"; ( begin; need strace
-		launch zcs.out listening strace -y -ff -o trace -e trace=read,recvfrom,splice "$zcs" -1 -p 0 -m "$how"
+		launch zcs.out listening strace -y -ff -o trace -e trace=read,recvfrom,splice,io_uring_enter "$zcs" -1 -p 0 -m "$how"
 		read_port zcs.err
 		# In two pieces, so that it has to wait in a file.
 		{ u32 1 1 700001; head -c 400000 /dev/zero; sleep 0.2; head -c 300001 /dev/zero; } | "$HELPERS/net" send "$PORT" >receipt
 		grep -q '^bytes=700001 ' receipt
 		ended "$launched"
+		not grep 'io_uring_enter.* = -1 EEXIST' trace.* # as if another thread closed the ring
 		case $how in
 		recv) call='recvfrom(.*, 0, NULL' ;;
 		trunc) call='recvfrom(.*MSG_TRUNC' ;;
