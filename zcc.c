@@ -241,6 +241,8 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	fileset_open(&set, names, n, opt.zeros);
 	if (opt.bytes > 0 && set.bytes == 0)
 		die("--bytes: the files are empty");
+	if (set.bytes == 0)
+		warnx("the files have 0 bytes, as those of /proc seem to have: no data are sent");
 	if (opt.preload)
 		fileset_preload(&set);
 	rep->plan = opt.compare.wanted ? &plan : NULL;

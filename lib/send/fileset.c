@@ -95,8 +95,6 @@ void fileset_open(struct fileset *set, char **names, int n, bool zeros)
 	}
 	if (set->n == 0)
 		die("none of the files can be sent");
-	if (set->bytes == 0)
-		warnx("the files have 0 bytes, as those of /proc seem to have: no data are sent");
 	set->skipped = n > 0 ? (size_t)n - set->n : 0;
 }
 
