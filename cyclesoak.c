@@ -88,7 +88,7 @@ static void report_json(struct monitor *m, const struct load *l)
 {
 	const struct cpus *cpus = &m->gauge.calibration.cpus;
 	struct figures f, one;
-	struct json j;
+	struct json j = {.stream = false};
 	int i;
 
 	figures_init(&f);
@@ -143,7 +143,7 @@ static void report_closing(const struct history *h)
 {
 	char text[FIGURE_STRLEN];
 	double mean, half;
-	struct json j;
+	struct json j = {.stream = false};
 
 	if (h->n == 0)
 		return;

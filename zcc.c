@@ -279,6 +279,7 @@ int main(int argc, char **argv)
 	init_program(&run.stop);
 	die_init(close_report, &rep);
 	first = options_parse(&opt, argc, argv);
+	rep.json.stream = opt.json == JSON_EVENTS;
 	if (opt.calibrate) {
 		gauge_calibrate_or_die(&opt.gauge, opt.force);
 		return EXIT_SUCCESS;

@@ -229,8 +229,10 @@ static const struct option_row rows[] = {
 	 OPTION_SECONDS_OR_NONE, AT(interval), .min = 0.01, .max = 86400},
 	{"", "timestamps", NULL, "print the time of day before each of these lines", OPTION_FLAG,
 	 AT(timestamps)},
-	{"J", "json", NULL, "print one JSON object for each group of clients", OPTION_FLAG,
-	 AT(json)},
+	{"J", "json", NULL, "print one JSON object for each group of clients", OPTION_CONSTANT,
+	 AT(json), .min = JSON_OBJECTS},
+	{"", "json-stream", NULL, "print a line of JSON for each event, as iperf3 does",
+	 OPTION_CONSTANT, AT(json), .min = JSON_EVENTS},
 	{"q", "quiet", NULL, "print only summaries", OPTION_FLAG, AT(quiet)},
 	{"d", "debug", NULL, "print more on stderr: each client that connects", OPTION_FLAG,
 	 AT(debug)},
@@ -286,6 +288,7 @@ int main(int argc, char **argv)
 	read_options(argc, argv);
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		die("stdout: it is closed, or open for reading: give it a file, or /dev/null");
+	x.report.json.stream = opt.json == JSON_EVENTS;
 	die_init(report_fail, &x.report);
 	return run(&x);
 }

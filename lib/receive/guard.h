@@ -43,7 +43,8 @@ struct receive_options {
 	int family;         /* AF_INET, AF_INET6, or AF_UNSPEC for both */
 	int max_clients;
 	double interval, idle_timeout; /* seconds between two lines of the report; 0: none */
-	bool raw, reply, keep, timestamps, json, once, quiet, debug;
+	bool raw, reply, keep, timestamps, once, quiet, debug;
+	int json; /* JSON_* */
 };
 
 /*

@@ -220,6 +220,8 @@ void report_replies(struct report *r, const struct figures *f, double start,
 			r->began_ns = clock_ns(CLOCK_REALTIME);
 			json_start(r, "requests over TCP", NULL);
 		}
+		if (j->stream)
+			json_open(j, total == NULL ? "interval" : "end", '{');
 		json_rows(j, f, IN_REQUESTS);
 		json_count(j, "replies", f->calls);
 		json_number(j, "replies_per_second", per_second((double)f->calls, f->seconds));
@@ -231,6 +233,8 @@ void report_replies(struct report *r, const struct figures *f, double start,
 			json_count(j, "too_large", total->too_large);
 			json_count(j, "broken", total->broken);
 		}
+		if (j->stream)
+			json_close(j, '}');
 		json_report_end(j, NULL);
 	} else if (total == NULL) {
 		intervals_row(&r->intervals, f, start, true, "");

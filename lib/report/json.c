@@ -45,6 +45,12 @@ static void json_text(const char *text)
 
 static void json_key(struct json *j, const char *key)
 {
+	if (j->stream && j->event == 0) {
+		printf("{\"schema\":%d,\"event\":\"%.*s\",\"data\":", JSON_SCHEMA,
+		       (int)strlen(key != NULL ? key : j->list) - (key == NULL),
+		       key != NULL ? key : j->list);
+		return;
+	}
 	if (j->comma)
 		putchar(',');
 	j->comma = true;
@@ -54,26 +60,50 @@ static void json_key(struct json *j, const char *key)
 	}
 }
 
+/* Ends the line of an event that is whole: a value that stands alone, or a bracket that closes it. */
+static void json_event_end(struct json *j)
+{
+	if (j->stream && (j->event == 0 || j->depth < j->event)) {
+		fputs("}\n", stdout);
+		j->event = 0;
+	}
+}
+
 void json_open(struct json *j, const char *key, char bracket)
 {
-	json_key(j, key);
-	putchar(bracket);
+	/* In a stream nothing is printed for the report itself, and for its lists. */
+	const bool shown = !j->stream || j->event > 0 || (j->depth > 0 && bracket == '{');
+
+	if (shown) {
+		json_key(j, key);
+		putchar(bracket);
+	} else {
+		j->list = key;
+	}
 	j->comma = false;
 	j->closing[j->depth++] = bracket == '{' ? '}' : ']';
+	if (shown && j->event == 0)
+		j->event = j->depth;
 }
 
 void json_close(struct json *j, char bracket)
 {
-	putchar(bracket);
+	const bool shown = !j->stream || j->event > 0;
+
+	if (shown)
+		putchar(bracket);
 	j->comma = true;
 	j->depth--;
+	if (shown)
+		json_event_end(j);
 }
 
 void json_report_open(struct json *j)
 {
-	*j = (struct json){.depth = 0};
+	*j = (struct json){.stream = j->stream};
 	json_open(j, NULL, '{');
-	json_count(j, "schema", JSON_SCHEMA);
+	if (!j->stream)
+		json_count(j, "schema", JSON_SCHEMA);
 }
 
 void json_fail(struct json *j, const char *why)
@@ -92,18 +122,21 @@ void json_number(struct json *j, const char *key, double value)
 		return;
 	json_key(j, key);
 	printf("%.12g", value);
+	json_event_end(j);
 }
 
 void json_count(struct json *j, const char *key, uint64_t value)
 {
 	json_key(j, key);
 	printf("%llu", (unsigned long long)value);
+	json_event_end(j);
 }
 
 void json_bool(struct json *j, const char *key, bool value)
 {
 	json_key(j, key);
 	fputs(value ? "true" : "false", stdout);
+	json_event_end(j);
 }
 
 void json_string(struct json *j, const char *key, const char *value)
@@ -112,13 +145,15 @@ void json_string(struct json *j, const char *key, const char *value)
 		return;
 	json_key(j, key);
 	json_text(value);
+	json_event_end(j);
 }
 
 void json_report_end(struct json *j, const char *error)
 {
 	json_string(j, "error", error);
 	json_close(j, '}');
-	putchar('\n');
+	if (!j->stream)
+		putchar('\n');
 }
 
 void json_report_close(struct json *j, const char *error)

@@ -11,6 +11,9 @@
  *	json_report_close(&j, NULL);
  *
  * `key` is NULL for an element of an array.  A number that is NAN is omitted.  zc-json(5) has the schema.
+ *
+ * In a stream of events each member of the report, and each element of its lists, is a line of its own.  The name of
+ * such an element is that of its list less its last letter: of `intervals` the events are {"event":"interval",...}.
  */
 #pragma once
 
@@ -23,12 +26,21 @@
 #define JSON_DEPTH  16 /* more brackets than a report has open at a time */
 
 struct json {
+	bool stream;              /* of events */
 	bool comma;               /* the next member needs a comma before it */
+	int event;                /* the depth of the event that is open; 0: none is */
 	int depth;                /* number of open brackets; 0: no report is open */
+	const char *list;         /* the name of the list whose elements are events */
 	char closing[JSON_DEPTH]; /* the brackets that close them, innermost last */
 };
 
-/* Begins a report on stdout: opens its outermost object, whose first member is the schema's version. */
+/* The kinds of JSON, as the options have them. */
+enum { JSON_NONE, JSON_OBJECTS, JSON_EVENTS };
+
+/*
+ * Begins a report on stdout: opens its outermost object, whose first member is the schema's version.  The caller has set
+ * j->stream.
+ */
 void json_report_open(struct json *j);
 
 /*

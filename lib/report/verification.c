@@ -99,7 +99,7 @@ static void json_verdict(struct json *j, const struct verdict *r)
 void verification_json(const struct environment *environment, const struct evidence *e,
 		       const struct verdicts *v)
 {
-	struct json j;
+	struct json j = {.stream = false};
 	int i;
 
 	json_report_open(&j);

@@ -467,7 +467,7 @@ static void json_runs(struct json *j, const struct plan *p)
 static void print_json(const struct plan *p, const struct send_report *r, const char *error)
 {
 	struct link link;
-	struct json j;
+	struct json j = {.stream = r->json.stream};
 
 	link_read(&link, p->setting[PLAN_INTERFACE]);
 	report_json_open(&j, "comparison", r, &link);

@@ -1,6 +1,7 @@
 #include "lib/send/options.h"
 
 #include "lib/net/wire.h"
+#include "lib/report/json.h"
 #include "lib/report/usage.h"
 #include "lib/send/sender.h"
 
@@ -186,7 +187,7 @@ static const struct option_row rows[] = {
 	 OPTION_FILE, AT(gauge.file), .only_with = "-c or -C"},
 	{"C", "calibrate", NULL, "calibrate on the idle host, for 4 to 10 seconds, and exit",
 	 OPTION_FLAG, AT(calibrate), .alone = true,
-	 .not_with = "--server --request --cpu-load --idle --json"},
+	 .not_with = "--server --request --cpu-load --idle --json --json-stream"},
 	{"", "force", NULL, "with -C, calibrate even if the host is busy", OPTION_FLAG, AT(force),
 	 .only_with = "-C"},
 	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", OPTION_INT,
@@ -206,7 +207,10 @@ static const struct option_row rows[] = {
 	 OPTION_SECONDS_OR_NONE, AT(interval), .min = 0.01, .max = 86400},
 	{"", "timestamps", NULL, "print the time of day before each interval", OPTION_FLAG,
 	 AT(timestamps), .only_with = "--interval"},
-	{"J", "json", NULL, "print the report as JSON, with iperf3's names", OPTION_FLAG, AT(json)},
+	{"J", "json", NULL, "print the report as JSON, with iperf3's names", OPTION_CONSTANT,
+	 AT(json), .min = JSON_OBJECTS},
+	{"", "json-stream", NULL, "print it as a line of JSON for each event, as iperf3 does",
+	 OPTION_CONSTANT, AT(json), .min = JSON_EVENTS},
 	{"T", "title", "TEXT", "print TEXT in the report, as a label", OPTION_TEXT, AT(title)},
 	{"q", "quiet", NULL, "print only the first line of the report, and the stalls of --request",
 	 OPTION_FLAG, AT(quiet)},

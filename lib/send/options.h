@@ -57,7 +57,8 @@ struct send_options {
 	int streams;                      /* connections at a time, each of a thread */
 	int mss;                          /* bytes; 0: the kernel's choice */
 	int debug;
-	bool nodelay, cork, raw, json, quiet;
+	bool nodelay, cork, raw, quiet;
+	int json; /* JSON_* */
 	bool timestamps;
 	int retries;           /* of a run that came out unsafe */
 	bool keep;             /* all requests of a thread are made over one connection */

@@ -365,6 +365,13 @@ static void json_start(struct send_report *r, const struct link *link,
 	const struct send_options *opt = r->opt;
 	struct json *j = &r->json;
 
+	if (j->stream && opt->compare.wanted) {
+		json_report_open(j);
+		json_open(j, "run", '{');
+		json_count(j, "run", (uint64_t)r->run);
+		json_count(j, "runs", (uint64_t)r->runs);
+		json_close(j, '}');
+	}
 	report_json_open(j, "start", r, link);
 	if (res != NULL)
 		json_connections(j, res, opt->streams);
@@ -391,6 +398,7 @@ static void json_start(struct send_report *r, const struct link *link,
 	json_close(j, '}');
 	json_close(j, '}');
 	json_open(j, res != NULL ? "intervals" : "requests", '[');
+	report_flush();
 }
 
 void report_start(struct send_report *r, const struct target *target, const struct send_result *res)

@@ -337,6 +337,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	const struct send_options *opt = run->opt;
 	struct request_run rr = {.run = run, .report = report, .target = target};
 	const struct requests *counts;
+	struct json *j = &report->json;
 	const char *error;
 	int i;
 
@@ -349,11 +350,12 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	report_start(report, target, NULL);
 	for (i = 0; i < opt->requests.n && run->stop <= 0 && rr.failures < HOPELESS && !rr.closes;
 	     i++) {
-		if (opt->json) {
-			json_open(&report->json, NULL, '{');
-			json_count(&report->json, "request_bytes", opt->requests.size[i]);
-			json_open(&report->json, "intervals", '[');
+		if (opt->json == JSON_OBJECTS) {
+			json_open(j, NULL, '{');
+			json_count(j, "request_bytes", opt->requests.size[i]);
 		}
+		if (opt->json)
+			json_open(j, "intervals", '[');
 		counts = request_size(&rr, (uint32_t)opt->requests.size[i]);
 		gauge_say(&run->gauge, &counts->host.host, false);
 		if (opt->keep && 2 * counts->failed[FAIL_RESET] > counts->latency[TOTAL].n)
@@ -362,9 +364,14 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 			warnx("the load was measured over less than half a second: "
 			      "send more (-n, -t)");
 		if (opt->json) {
-			json_close(&report->json, ']');
-			requests_json(&report->json, counts);
-			json_close(&report->json, '}');
+			json_close(j, ']');
+			if (j->stream) { /* its intervals were events */
+				json_open(j, "request", '{');
+				json_count(j, "request_bytes", opt->requests.size[i]);
+			}
+			requests_json(j, counts);
+			json_close(j, '}');
+			report_flush();
 		} else {
 			requests_text(counts, i == 0 || opt->interval > 0, opt->quiet);
 		}

@@ -158,6 +158,33 @@ beside 'zcc --json and zcs --json, interrupted: all there was, and an error in t
 	    all(.end.sum_received.bytes > 0 and (.end.streams | length) == 2)' zcs.out
 ) & later
 
+beside '--json-stream: each line is there when its event is, and its data are a member of the object of --json'; ( begin
+	start_zcs --json-stream -I 0.05
+	"$zcc" -s 0 -p "$PORT" -T title --json-stream -I 0.05 -t 60 --congestion reno --pace 20m >out 2>err &
+	remember $!
+	events() { jq -nr 'inputs.event' $1 | uniq -c | tr -s '\n ' ' '; }
+	met() { [ "$(jq -s 'map(select(.event == "interval").data.sum.end) | length' "$1")" -gt 2 ]; }
+	for f in out zcs.out; do wait_until met $f; done
+	events out | grep -qx ' 1 title 1 start [0-9]* interval '
+	kill -TERM $!
+	ended $!
+	wait_until grep -q '"end"' zcs.out
+	events out | grep -qx ' 1 title 1 start [0-9]* interval 1 end 1 error '
+	events zcs.out | grep -qx ' 1 start [0-9]* interval 1 end '
+	jq -es '.[-2].data.bytes_agree and .[-1].data == "interrupted"' out
+	exits 0 "$zcc" -s 0 -p "$PORT" -m send,sendfile -r 1 --json-stream ../file
+	events out | grep -qx ' 1 run 1 start 1 end 1 run 1 start 1 end 1 comparison '
+	start_zcs --reply --json-stream
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 1,2 -n 9 -I 9 --json-stream
+	events out | grep -qx ' 1 start 1 interval 1 request 1 interval 1 request '
+	jq -es 'map(select(.event == "request").data | .request_bytes, .connections) == [1, 9, 2, 9]' out
+	stop_zcs
+	jq -es '.[0].event == "start" and (.[-1] | .event == "end" and .data.replies == 18)' zcs.out
+	cat zcs.out >>"$OBJECTS"
+	exits 1 "$zcc" --json-stream -s 0 -p 1 ../tiny
+	jq -es 'length == 1 and .[0].event == "error"' out
+) & later
+
 # Whatever ends a program: stdout has one whole object, whose error is the line on stderr.
 start_zcs
 while IFS=';' read -r error tool options; do

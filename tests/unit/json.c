@@ -45,6 +45,11 @@ static void test_structure(void)
 	DOCUMENT(json_number(&j, NULL, 1700000000.123));
 	DOCUMENT(json_report_open(&j), json_open(&j, "start", '{'), json_open(&j, "list", '['),
 		 json_count(&j, NULL, 7), json_fail(&j, "a \"reason\""));
+	DOCUMENT(j.stream = true, json_report_open(&j), json_string(&j, "title", "t"),
+		 json_open(&j, "start", '{'), json_count(&j, "a", 1), json_open(&j, "b", '['),
+		 json_close(&j, ']'), json_close(&j, '}'), json_open(&j, "intervals", '['),
+		 json_open(&j, NULL, '{'), json_close(&j, '}'), json_open(&j, NULL, '{'),
+		 json_open(&j, "c", '{'), json_fail(&j, "d"));
 	expect(captured(),
 	       "commas are between members, unknown numbers omitted, brackets closed by an error");
 }
