@@ -6,6 +6,7 @@
 . "$TOP/tests/lib.sh"
 
 command -v jq >/dev/null 2>&1 || { skip 'the instrument that soaks nothing' 'no jq'; finish; }
+real=$BIN/cyclesoak
 hasten_tools 50000 1000000
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 
@@ -60,6 +61,16 @@ it 'zcc --idle and zcs --idle: both ends of one host, on all CPUs, with the inst
 	cat zcs.err >>err
 	measurable
 	jq -e '.end | .host, .remote | .instrument == "idle" and .load_percent > 0' out
+); ok
+it 'cyclesoak --idle: where it may not run on the first CPU the trial is made on the next'; ( begin
+	preloaded fault && [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ] || skip_check 'one CPU, or no library can be preloaded'
+	grep -q 'kcpustat_dyntick_start$' /proc/kallsyms && skip_check 'a kernel that does not measure idle time'
+	status=0
+	env LD_PRELOAD="$PWD/fault.so" FAULT=cyclesoak,sched_setaffinity,-,1,EINVAL FAULT_LOG=log \
+	    "$real" --idle -n 1 -p 0.1 >out 2>err || status=$?
+	cat out err
+	grep -qx reached log
+	[ $status -eq 0 ] || grep 'CPU [0-9]* never sleeps\|does not measure the idle time of CPU' err
 ); ok
 # Nobody measures a machine that does not sleep.
 it '--idle where each CPU is busy: an error, or the command without a load'; ( begin
