@@ -92,22 +92,24 @@ static bool is_sampled(FILE *symbols, const char *release)
 /* The first of these CPUs that is in the list; -1: none, as where the list is empty, or `(null)`. */
 static int find_common(const struct cpus *cpus, const char *list)
 {
-	struct cpus others;
-	int i;
+	struct cpus *others = alloc_or_die(1, sizeof(*others),
+					   "CPUs"); /* a thread's stack is small */
+	int i, found = -1;
 
-	if (parse_cpus(list, &others) == NULL)
-		for (i = 0; i < cpus->n; i++)
-			if (cpus_have(&others, cpus->id[i]))
-				return cpus->id[i];
-	return -1;
+	if (parse_cpus(list, others) == NULL)
+		for (i = 0; i < cpus->n && found < 0; i++)
+			if (cpus_have(others, cpus->id[i]))
+				found = cpus->id[i];
+	free(others);
+	return found;
 }
 
 bool cpu_times_are_measured(const struct cpus *cpus, char *why, size_t size)
 {
 	static _Atomic int sampled = -1;
-	char list[CPU_LIST_MAX] = "";
-	struct cpus online;
+	struct cpus *online;
 	struct utsname u;
+	char *list;
 	int id;
 
 	uname(&u);
@@ -119,9 +121,13 @@ bool cpu_times_are_measured(const struct cpus *cpus, char *why, size_t size)
 			 u.release);
 		return false;
 	}
-	cpus_online(&online);
-	file_read_line("/sys/devices/system/cpu/nohz_full", list, sizeof(list));
-	id = find_common(cpus != NULL ? cpus : &online, list);
+	online = alloc_or_die(1, sizeof(*online), "CPUs");
+	list = alloc_or_die(1, CPU_LIST_MAX, "CPUs");
+	cpus_online(online);
+	file_read_line("/sys/devices/system/cpu/nohz_full", list, CPU_LIST_MAX);
+	id = find_common(cpus != NULL ? cpus : online, list);
+	free(online);
+	free(list);
 	if (id >= 0)
 		snprintf(why, size, "CPU %d is in nohz_full, and its idle time is not measured",
 			 id);

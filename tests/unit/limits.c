@@ -152,6 +152,22 @@ static void test_busiest(void)
 	end(pid);
 }
 
+static void *say(void *said)
+{
+	limits_say(UNSAFE_CLOCK_SLOW, said);
+	return said;
+}
+
+/* A thread of a client has a small stack. */
+static void test_thread(void)
+{
+	static struct limits_said said;
+	pthread_t id;
+
+	ok(thread_start(&id, say, &said) == 0 && pthread_join(id, NULL) == 0,
+	   "a thread prints a line that may advise --idle");
+}
+
 int main(void)
 {
 	static const char busiest[] = "the busiest of all programs";
@@ -160,6 +176,7 @@ int main(void)
 	test_printed();
 	test_names();
 	test_between();
+	test_thread();
 	if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0)
 		skip(busiest, "no privilege for namespaces");
 	else if (fflush(stdout) == 0 && fork() != 0)
