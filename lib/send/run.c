@@ -124,7 +124,8 @@ int target_find(struct target *s, const struct run *r, _Atomic int *sock)
 	if (strcmp(host, "0") == 0)
 		host = family == AF_INET6 ? "::1" : "127.0.0.1";
 	list = look_up("", host, opt->port, family);
-	for (ai = list; ai != NULL && fd < 0; ai = sock != NULL ? ai->ai_next : NULL) {
+	for (ai = list; ai != NULL && fd < 0 && r->stop <= 0;
+	     ai = sock != NULL ? ai->ai_next : NULL) {
 		set_address(s, ai);
 		if (sock != NULL)
 			fd = target_connect(s, r, sock);

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <linux/tcp.h>
+#include <netdb.h>
 #include <netinet/in.h>
 
 #include "lib/load/baseline.h"
@@ -75,8 +76,54 @@ static int unsent_limit(uint64_t pace)
 	return limit;
 }
 
+/* The resolver's answer: a port that nobody listens at, and one that somebody does. */
+static struct sockaddr_in answer[2];
+static struct addrinfo found[2] = {{.ai_next = &found[1]}};
+
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+		struct addrinfo **list)
+{
+	(void)name;
+	(void)service;
+	(void)hints;
+	*list = found;
+	return 0;
+}
+
+void freeaddrinfo(struct addrinfo *list)
+{
+	(void)list;
+}
+
+static void test_find(void)
+{
+	const struct send_options opt = {.server = "name", .port = "80"};
+	struct run run = {.opt = &opt};
+	int listener, fd = listen_and_connect(&listener), i;
+	socklen_t len = sizeof(answer[0]);
+	_Atomic int sock = -1;
+	struct target t;
+
+	getsockname(fd, (struct sockaddr *)&answer[0], &len);
+	getpeername(fd, (struct sockaddr *)&answer[1], &len);
+	for (i = 0; i < 2; i++) {
+		found[i].ai_family = AF_INET;
+		found[i].ai_addrlen = len;
+		found[i].ai_addr = (struct sockaddr *)&answer[i];
+	}
+	close(fd);
+	fd = target_find(&t, &run, &sock);
+	ok(fd >= 0 && memcmp(&t.addr, &answer[1], len) == 0,
+	   "the next address of a name is tried where the first accepts no connection");
+	close(fd);
+	run.stop = SIGINT;
+	ok(target_find(&t, &run, &sock) == -1, "after a signal no other address is tried");
+	close(listener);
+}
+
 int main(void)
 {
+	test_find();
 	ok(unsent_limit(0) == 0 && unsent_limit(1) == 1 && unsent_limit(2000000) == 100001 &&
 		   unsent_limit(1ull << 50) == INT_MAX,
 	   "with --pace what waits to be sent takes 0.05 s, and has no limit without");
