@@ -40,15 +40,36 @@ void die_with(int status)
 	die_status = status;
 }
 
+size_t utf8_length(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	/* The least code point of each length: a sequence with a lower one is overlong. */
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	uint32_t c = n == 1 ? s[0] : s[0] & 0x7fu >> n;
+	size_t i;
+
+	for (i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3fu);
+	}
+	if ((s[0] >= 0x80 && s[0] < 0xc0) || s[0] > 0xf7 || (c >= 0xd800 && c < 0xe000))
+		return 0; /* a byte that begins no sequence, or a surrogate */
+	return c >= least[n] && c <= 0x10ffff ? n : 0;
+}
+
 /* UTF-8 has the control characters U+0080 to U+009F as 0xc2 and one more byte. */
 void make_printable(char *s)
 {
-	for (; *s != '\0'; s++) {
-		if (*s == '\xc2' && (unsigned char)s[1] - 0x80u < 0x20)
-			*s++ = '?';
-		else if ((unsigned char)*s >= ' ' && *s != 0x7f)
-			continue;
-		*s = '?';
+	size_t n;
+
+	for (; *s != '\0'; s += n > 0 ? n : 1) {
+		n = utf8_length(s);
+		if (n == 2 && *s == '\xc2' && (unsigned char)s[1] < 0xa0)
+			s[0] = s[1] = '?';
+		else if (n == 0 || (n == 1 && (*s < ' ' || *s == 0x7f)))
+			*s = '?';
 	}
 }
 

@@ -79,9 +79,12 @@ _Noreturn void command_die(const char *name, int error);
  */
 void die_init(void (*hook)(void *arg, const char *why), void *arg);
 
+/* The length of the UTF-8 sequence at s, 0 if it is none: RFC 3629. */
+size_t utf8_length(const char *s);
+
 /*
- * Replaces each control character by `?`, in place: the name of a file or a process must neither begin a line
- * nor control the terminal.
+ * Replaces each control character, and each byte that is not UTF-8, by `?`, in place: the name of a file or a process
+ * must neither begin a line nor control the terminal.
  */
 void make_printable(char *s);
 

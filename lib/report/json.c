@@ -6,28 +6,9 @@
  * The writer.
  */
 
-/* The length of the UTF-8 sequence at s, 0 if it is none: RFC 3629. */
-static size_t utf8_length(const unsigned char *s)
-{
-	/* The least code point of each length: a sequence with a lower one is overlong. */
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	const size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	uint32_t c = n == 1 ? s[0] : s[0] & 0x7fu >> n;
-	size_t i;
-
-	for (i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3fu);
-	}
-	if ((s[0] >= 0x80 && s[0] < 0xc0) || s[0] > 0xf7 || (c >= 0xd800 && c < 0xe000))
-		return 0; /* a byte that begins no sequence, or a surrogate */
-	return c >= least[n] && c <= 0x10ffff ? n : 0;
-}
-
 static void json_text(const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
+	const char *s = text;
 	size_t n;
 
 	putchar('"');
@@ -35,8 +16,8 @@ static void json_text(const char *text)
 		n = utf8_length(s);
 		if (n == 0) /* a file name may have any bytes */
 			fputs("\\ufffd", stdout);
-		else if (*s < ' ' || *s == '"' || *s == '\\' || *s == 0x7f)
-			printf("\\u%04x", *s);
+		else if (n == 1 && (*s < ' ' || *s == '"' || *s == '\\' || *s == 0x7f))
+			printf("\\u%04x", (unsigned char)*s);
 		else
 			fwrite(s, 1, n, stdout);
 	}

@@ -20,7 +20,8 @@ static void test_texts(void)
 	static const char *const cases[][2] = {{"plain ~ text\n\t", "plain ~ text??"},
 					       {"\033[2J\177", "?[2J?"},
 					       {"caf\303\251 \302\233m", "caf\303\251 ??m"},
-					       {"\302", "\302"}};
+					       {"\302", "?"},
+					       {"\377\233\300\233", "????"}};
 	char room[8] = "", full[4] = {'f', 'u', 'l', 'l'};
 	size_t i;
 
