@@ -185,6 +185,8 @@ static void plan_find(struct plan *plan, struct saved *before, struct saved *kep
 		saved_append_or_die(plan, save);
 	}
 	if (against != NULL) {
+		if (access(against, R_OK) != 0)
+			die_errno("--against: %s", printable(against));
 		saved_read_or_die(before, "--against", against);
 		comparison_check_or_die(plan, before->last, "--against", against);
 		/* If both options name the same sessions, these count as the other side only. */

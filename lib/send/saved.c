@@ -257,7 +257,8 @@ const char *saved_parse(char *text, struct saved *s)
 
 void saved_read_or_die(struct saved *s, const char *option, const char *path)
 {
-	FILE *f = fopen(path, "re");
+	const int fd = open_retry(path, O_RDONLY | O_NONBLOCK);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	size_t size = 1;
 	ssize_t len = -1;
 	const char *why;
@@ -266,7 +267,9 @@ void saved_read_or_die(struct saved *s, const char *option, const char *path)
 	*s = (struct saved){.text = alloc_or_die(size, 1, path)};
 	if (f == NULL && errno == ENOENT)
 		return;
-	if (f == NULL || ((len = getdelim(&s->text, &size, '\0', f)) < 0 && !feof(f)))
+	/* A FIFO without a writer is empty; of one that has a writer, all is waited for. */
+	if (f == NULL || fcntl(fd, F_SETFL, 0) != 0 ||
+	    ((len = getdelim(&s->text, &size, '\0', f)) < 0 && !feof(f)))
 		die_errno("%s: %s", option, printable(path));
 	/* cppcheck-suppress nullPointerRedundantCheck ; die_errno() does not return */
 	fclose(f);

@@ -153,16 +153,19 @@ beside '-c with --idle: each run by either instrument, in turn; --retry: a run w
 
 beside '--save and --against: whatever file will not do is an error before anything is sent, and stays'; ( begin
 	ln -s none dangling
+	mkfifo fifo # nobody writes
 	cp ../file ../plan.tsv .
 	while IFS=';' read -r options message; do
-		fails "^zcc: $message$" "$zcc" -s 0 -p "$PORT" ../file $options
+		fails "^zcc: $message$" timeout 20 "$zcc" -s 0 -p "$PORT" ../file $options
 		cmp plan.tsv ../plan.tsv
 		not [ -e none ]
 	done <<-'END'
 		-m send,mmap --save file;--save: file was not written by --save of this version
 		-m send,splice --save plan.tsv;--save: plan.tsv is of another plan: .*
 		-m send,splice --against plan.tsv;--against: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice .*
-		--against none;--against: none has no session of --save
+		--against none;--against: none: No such file or directory
+		--against fifo;--against: fifo has no session of --save
+		--save fifo;cannot write fifo: not a regular file
 		--against .;--against: .: Is a directory
 		--save /dev/null;cannot write /dev/null: not a regular file
 		--save dangling;cannot write dangling: No such file or directory
