@@ -10,6 +10,7 @@
 #define REQUEST_SIZE (64 * 1024) /* bytes of each read */
 #define HOPELESS     3           /* failures in a row, before any success, that end the requests */
 #define CLOSE_MS     3000 /* how long the end of the first connection may take after its reply */
+#define ANSWER_MS    1000 /* how long the first reply may take before its connection is tested */
 
 /*
  * One connection.
@@ -26,7 +27,8 @@ struct request_run {
 	bool closes;                 /* the server does not keep connections */
 	_Atomic bool keeps;          /* it does, so that their end never comes */
 	_Atomic int failures, error; /* failures before any success, and the last of their errors */
-	uint64_t last_ns;            /* when the interval under way began */
+	_Atomic uint64_t failed_last; /* failures of this size since a request succeeded */
+	uint64_t last_ns;             /* when the interval under way began */
 };
 
 struct requester {
@@ -46,6 +48,7 @@ struct reply {
 	uint64_t last_ns;       /* when it began, or the last wait ended */
 	uint64_t got;           /* bytes */
 	enum stall_place place; /* where it waits */
+	bool tested; /* the sending side is closed, so that no other request can follow */
 	struct wait wait;
 };
 
@@ -88,6 +91,22 @@ static bool is_left_open(struct requester *q, int fd, uint64_t got)
 }
 
 /*
+ * A zcs without --reply takes a request for the first header of a transfer, and waits.  If the server has never
+ * replied, the end of the request's side makes it close: a server that replies does that all the same.
+ */
+static void test_server(const struct requester *q, int fd, struct reply *r)
+{
+	const double timeout = q->rr->run->opt->timeout;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	if (q->rr->succeeded || q->counts.size == 0 ||
+	    (timeout > 0 && timeout * 1000 <= ANSWER_MS) || poll(&p, 1, ANSWER_MS) != 0)
+		return;
+	r->tested = true;
+	shutdown(fd, SHUT_WR);
+}
+
+/*
  * Reads to the end of the stream, or of the reply if the connection is kept, or until more bytes came than were
  * asked for.  Returns 0 or the error: an end of stream after a stop may be that of the stop's own shutdown(2).
  */
@@ -96,6 +115,7 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 	const uint64_t size = q->counts.size, end = q->counts.kept ? size : size + 1;
 	ssize_t n;
 
+	test_server(q, fd, r);
 	do {
 		if (is_left_open(q, fd, r->got)) {
 			q->rr->keeps = true;
@@ -117,13 +137,14 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 }
 
 /* Counts a failure; before any success, too many of them end the connections. */
-static void count_failure(struct requester *q, int e)
+static void count_failure(struct requester *q, const struct reply *r, int e)
 {
 	struct request_run *rr = q->rr;
 	const int kind = requests_count_failure(&q->counts, e);
-	/* A time-out took long enough to count as all the failures. */
-	const int failed = kind == FAIL_TIMEOUT ? HOPELESS : 1;
+	/* One that took long counts as all the failures. */
+	const int failed = kind == FAIL_TIMEOUT || r->tested ? HOPELESS : 1;
 
+	rr->failed_last++;
 	if (kind == FAIL_PORTS || e == EMFILE || e == ENOBUFS)
 		sleep_ns(BACKOFF_NS);
 	if (rr->succeeded)
@@ -165,6 +186,8 @@ static void count_success(struct requester *q, const struct reply *r)
 
 	if (!q->rr->succeeded)
 		q->rr->succeeded = true;
+	if (q->rr->failed_last != 0)
+		q->rr->failed_last = 0;
 	requests_count(&q->counts, &r->wait, ns);
 	atomic_store_explicit(&q->done, q->done + 1, memory_order_relaxed);
 	if (ns > q->longest_ns)
@@ -194,13 +217,13 @@ static void request_once(struct requester *q)
 		end_wait(&r, r.place);
 		requests_count_open(&q->counts, &r.wait, r.last_ns - r.begin_ns);
 	}
-	if (e == 0 && q->kept >= 0)
+	if (e == 0 && q->kept >= 0 && !r.tested)
 		return;
 	q->worker.sock = q->kept = -1;
 	if (fd >= 0)
 		close(fd);
 	if (e != 0 && !stopped)
-		count_failure(q, e);
+		count_failure(q, &r, e);
 }
 
 /*
@@ -288,7 +311,7 @@ static const struct requests *request_size(struct request_run *rr, uint32_t size
 	struct figures *host = &sum->host;
 	int i;
 
-	rr->begun = 0;
+	rr->begun = rr->failed_last = 0;
 	for (i = 0; i < r->opt->streams; i++)
 		rr->requester[i].counts = (struct requests){.size = size, .kept = r->opt->keep};
 	request_all(rr);
@@ -296,6 +319,7 @@ static const struct requests *request_size(struct request_run *rr, uint32_t size
 		run_baseline_after(r);
 	for (i = 1; i < r->opt->streams; i++)
 		requests_add(sum, &rr->requester[i].counts);
+	sum->failed_last = rr->failed_last;
 	requests_settle(sum);
 	for (i = 0; i < r->opt->streams; i++)
 		requests_settle_open(sum, &rr->requester[i].counts);
@@ -322,12 +346,15 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 	/* A connection under way at the end may have succeeded, but the rest were not made. */
 	if (rr->succeeded && rr->failures < HOPELESS && !rr->closes)
 		return NULL;
-	snprintf(why, DIE_MAX, "%s port %s: %s%s: is there a zcs --reply%s?", opt->server,
-		 opt->port, what,
-		 rr->error != 0 && !rr->closes && !rr->keeps ? failure_text(rr->error, text) : "",
-		 opt->keep   ? " --keep"
-		 : rr->keeps ? " without --keep"
-			     : "");
+	snprintf(why, DIE_MAX, "%s port %s: %s%s", opt->server, opt->port, what,
+		 rr->error != 0 && !rr->closes && !rr->keeps ? failure_text(rr->error, text) : "");
+	if (rr->error == EMFILE && !rr->closes && !rr->keeps)
+		string_append(why, DIE_MAX, ": raise ulimit -n");
+	else
+		string_append(why, DIE_MAX, ": is there a zcs --reply%s?",
+			      opt->keep   ? " --keep"
+			      : rr->keeps ? " without --keep"
+					  : "");
 	return why;
 }
 

@@ -75,6 +75,7 @@ struct requests {
 	uint32_t size; /* bytes that each asked for */
 	bool kept;     /* all of a thread are made over one connection */
 	uint64_t failed[FAILURES];
+	uint64_t failed_last;              /* in a row, up to the end; of all threads alone */
 	int error[FAILURES];               /* the last of each kind */
 	struct latency latency[LATENCIES]; /* of the requests that succeeded */
 	struct latency wait[STALL_PLACES]; /* their longest waits at each place */

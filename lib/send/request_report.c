@@ -405,6 +405,8 @@ void requests_text(const struct requests *q, bool headings, bool quiet)
 		if (q->failed[i] > 0)
 			report("  failed: %" PRIu64 " %s\n", q->failed[i],
 			       failure_text(q->error[i], text));
+	if (q->failed_last > 0 && n > 0 && !quiet)
+		report("    none of the last %" PRIu64 " succeeded\n", q->failed_last);
 }
 
 /*
@@ -486,6 +488,7 @@ void requests_json(struct json *j, const struct requests *q)
 	for (i = 0; i < FAILURES; i++)
 		json_count(j, failure[i].key, q->failed[i]);
 	json_close(j, '}');
+	json_count(j, "failed_last", q->failed_last);
 	json_netstat(j, &q->tcp);
 	json_host(j, "host", &q->host);
 }

@@ -143,6 +143,7 @@ done <<'END'
 -q;10,20 -n 500 -P 8 --timeout 0.3;timed out;1-8
 nobody;10,20 -n 5;refused;3-3
 zcs without --reply;10 --timeout 0.3;(timed out|with a length other than requested);1-3
+zcs without --reply;10 -n 20;with a length other than requested;1-1
 END
 # zcs --reply: bounds.
 beside 'zcs --reply serves 16 MiB, more with --max-reply alone, and names --request; failures after a success are counted'; ( begin
@@ -174,6 +175,11 @@ beside 'zcs --reply --idle-timeout and --max-reply: who is silent or asks for mo
 	# On a busy machine the next client may come before both places are free again: it is refused.
 	refused=$(sed -n 's/^total: .*; \([0-9]*\) refused, 2 silent, \([0-9]*\) too large, .*/\1 + \2/p' zcs.out)
 	[ $(($refused)) -ge 50 ]
+) & later
+beside 'zcc --request, too few descriptors: the line says what to raise, and not what the server lacks'; ( begin
+	start_zcs --reply
+	exits 1 sh -c 'ulimit -n 4; exec "$@"' - "$zcc" -s 127.0.0.1 -p "$PORT" --request 10
+	grep -q 'Too many open files: raise ulimit -n$' err
 ) & later
 beside '--request --keep: requests of a thread share a connection; a server that closes it after each is named, and one that does not'; ( begin; need jq strace
 	start_zcs --reply --keep
@@ -238,6 +244,6 @@ it 'zcc --request: local ports that run out, a server that has gone: failures ar
 	wait_until tried 300
 	[ "$(entries_in /proc/$client/fd)" -le $((fds + 6)) ]
 	zcc_ends client 143 TERM
-	grep -Eq '"refused":[1-9].*"no_ports":[1-9][0-9]{0,2},' client.out
+	grep -Eq '"refused":[1-9].*"no_ports":[1-9][0-9]{0,2},.*"failed_last":[1-9]' client.out
 ); ok
 finish
