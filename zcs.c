@@ -252,6 +252,7 @@ static const struct option_row rows[] = {
 	{"s", "server", .instead = "zcs is the server: run it without -s"},
 	{"D", "daemon", .instead = "zcs stays in the foreground: run it with &, or as a service"},
 	{"", "one-off", .instead = "to serve one client use -1, --once"},
+	{"", "logfile", .instead = "the report is standard output: zcs ... >FILE"},
 	{"A", "affinity", .instead = "the CPUs to run on are -B, --bind-cpu"},
 };
 
@@ -267,6 +268,7 @@ static void read_options(int argc, char **argv)
 	if (opt.method->maps && opt.sock.mptcp)
 		usage_error("-m %s needs TCP: it cannot be combined with --mptcp",
 			    opt.method->name);
+	sock_warn_of_interval(&opt.sock);
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 }

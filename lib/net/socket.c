@@ -5,6 +5,8 @@
 #include <linux/tcp.h>
 #include <netdb.h>
 
+#define RCVBUF_LEAST 1024 /* bytes: fewer are no buffer for a segment */
+
 /* IPPROTO_MPTCP, SOL_MPTCP and MPTCP_INFO, which headers of glibc before 2.32 and of Linux before 5.16 lack. */
 enum { MPTCP_PROTOCOL = 262, MPTCP_LEVEL = 284, MPTCP_OPTION = 1 };
 
@@ -116,6 +118,13 @@ void sock_set_options_or_die(int fd, const struct sock_options *o)
 			  o->congestion, errno == EPERM ? "allowed" : "available");
 }
 
+void sock_warn_of_interval(const struct sock_options *o)
+{
+	if (o->rcvbuf > 0 && o->rcvbuf < RCVBUF_LEAST)
+		warnx("-i, --rcvbuf: a receive buffer of %d byte%s: an interval, as of iperf3, is -I",
+		      o->rcvbuf, plural((uint64_t)o->rcvbuf));
+}
+
 /* A minute of silence, then six probes ten seconds apart: tcp(7). */
 void sock_keep_alive(int fd)
 {
@@ -133,6 +142,13 @@ struct in6_addr addr_ipv6(const struct sockaddr *sa)
 		return ((const struct sockaddr_in6 *)sa)->sin6_addr;
 	memcpy(&a.s6_addr[12], &((const struct sockaddr_in *)sa)->sin_addr, 4);
 	return a;
+}
+
+bool addr_lacks_zone(const struct sockaddr *sa)
+{
+	const struct in6_addr a = addr_ipv6(sa);
+
+	return IN6_IS_ADDR_LINKLOCAL(&a) && ((const struct sockaddr_in6 *)sa)->sin6_scope_id == 0;
 }
 
 bool addr_split(const struct sockaddr *sa, socklen_t len, char host[HOST_STRLEN],

@@ -58,6 +58,9 @@ bool sock_is_mptcp(int fd, double *acked, double *received, uint64_t *moved);
 /* Sets the options or dies.  Warns the first time that the kernel gives a buffer smaller than asked for. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
 
+/* Warns of a receive buffer so small that -i was meant as the interval that it is for iperf3. */
+void sock_warn_of_interval(const struct sock_options *o);
+
 /* Makes the kernel end a connection whose peer has been unreachable for two minutes. */
 void sock_keep_alive(int fd);
 
@@ -66,6 +69,9 @@ const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_
 
 /* The address itself.  IPv4 is mapped into IPv6, as in ::ffff:192.0.2.1: RFC 4291. */
 struct in6_addr addr_ipv6(const struct sockaddr *sa);
+
+/* Whether it is a link-local address of IPv6 that does not say of which interface. */
+bool addr_lacks_zone(const struct sockaddr *sa);
 
 /* Stores its two parts, without brackets; false if the address cannot be printed. */
 bool addr_split(const struct sockaddr *sa, socklen_t len, char host[HOST_STRLEN],

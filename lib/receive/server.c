@@ -25,6 +25,11 @@ static const char *listen_on(const struct receive_options *opt, int family, bool
 
 	if (e != 0)
 		return e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e);
+	if (opt->sock.device == NULL && addr_lacks_zone(ai->ai_addr)) {
+		freeaddrinfo(ai);
+		errno = 0;
+		return "a link-local address is one of an interface: ADDRESS%INTERFACE";
+	}
 	*fd = sock_open(ai->ai_family, SOCK_NONBLOCK, &opt->sock);
 	if (*fd >= 0) {
 		sock_set(*fd, SOL_SOCKET, SO_REUSEADDR, 1);

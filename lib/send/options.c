@@ -12,6 +12,7 @@
 #define PRECISE_ROUNDS  30  /* at most, with --precision, unless -r is given */
 #define STREAMS_MAX     1024
 #define BUFFER_MAX      (1u << 30)        /* bytes of a call, or of a socket buffer */
+#define CHUNK_MOST      100000000u        /* bytes of a call: more were meant as a rate */
 #define PACED_BYTES     (2.0 * 64 * 1024) /* two segments as long as the kernel makes them */
 
 /*
@@ -241,6 +242,11 @@ static const struct option_row rows[] = {
 	{"", "omit", .instead = "the warm-up is --warmup"},
 	{"F", "file", .instead = "files to send are arguments: zcc -s HOST FILE..."},
 	{"", "zerocopy", .instead = "sendfile() is the default; MSG_ZEROCOPY is -m zerocopy"},
+	{"A", "affinity", .instead = "the CPUs to run on are -B, --bind-cpu"},
+	{"", "connect-timeout", .instead = "--timeout limits the time to connect, too, in seconds"},
+	{"", "get-server-output",
+	 .instead = "the report has the receiver's figures, and zcs prints its own"},
+	{"", "logfile", .instead = "the report is standard output: zcc ... >FILE"},
 	{"v", NULL, .instead = "the version is -V, --version"},
 };
 
@@ -286,12 +292,24 @@ static void settle_comparison(struct send_options *opt)
 	opt->streams = (int)c->streams.size[0];
 }
 
+/* What users of iperf3 type, and do not mean here. */
+static void warn_of_letters(const struct send_options *opt)
+{
+	sock_warn_of_interval(&opt->sock);
+	if (opt->chunks.n == 1 && opt->chunks.size[0] >= CHUNK_MOST)
+		warnx("-b, --buffer-size: %" PRIu64 " bytes per call: a bit rate, as of iperf3, is "
+		      "--pace, in bytes per second",
+		      opt->chunks.size[0]);
+}
+
 /* Checks the options of a transfer, or of requests, and sets defaults. */
-static void settle(struct send_options *opt, bool has_files)
+static void settle(struct send_options *opt, const char *file)
 {
 	const bool requests = opt->requests.n > 0;
 	int i;
 
+	if (opt->server[0] == '\0' && file != NULL && access(file, F_OK) != 0)
+		usage_error("-s, --server: no server given: is it -s %s? (try 'zcc --help')", file);
 	if (opt->server[0] == '\0')
 		usage_error("-s, --server: no server given: 0 is this host (try 'zcc --help')");
 	if (opt->port == NULL)
@@ -301,12 +319,13 @@ static void settle(struct send_options *opt, bool has_files)
 	/* At that rate the kernel may send nothing until two segments are due. */
 	if (opt->timeout > 0 && opt->pace > 0)
 		opt->timeout += PACED_BYTES / (double)opt->pace;
-	if (opt->loops == 0 && opt->seconds <= 0 && opt->bytes == 0 && !requests && !has_files)
+	if (opt->loops == 0 && opt->seconds <= 0 && opt->bytes == 0 && !requests && file == NULL)
 		opt->seconds = BUILTIN_SECONDS;
 	if (opt->loops == 0)
 		opt->loops = requests ? REQUESTS : 1;
 	/* In the unit of the wire, so that both ends warm up equally long. */
 	opt->warmup = ceil(fmax(0, opt->warmup * 10 - 1e-6)) / 10;
+	warn_of_letters(opt);
 	settle_comparison(opt);
 	for (i = 0; opt->keep && i < opt->requests.n; i++)
 		if (opt->requests.size[i] == 0)
@@ -325,6 +344,6 @@ int options_parse(struct send_options *opt, int argc, char **argv)
 	first = options_read(&USAGE("zcc", rows, false), argc, argv, opt);
 	(void)gauge_cpus(&opt->gauge);
 	if (!opt->calibrate)
-		settle(opt, argv[first] != NULL);
+		settle(opt, argv[first]);
 	return first;
 }

@@ -178,8 +178,10 @@ static void print_target(const struct send_options *opt, const struct send_resul
 		wrap_add(&w, ", ", "DSCP %d", opt->sock.dscp);
 	if (opt->raw)
 		wrap_add(&w, ", ", "raw");
-	if (opt->pace > 0)
+	if (opt->pace >= 10 * 1024)
 		wrap_add(&w, ", ", "paced to %s KiB/s", grouped((double)opt->pace / 1024, text));
+	else if (opt->pace > 0)
+		wrap_add(&w, ", ", "paced to %s bytes/s", grouped((double)opt->pace, text));
 	if (opt->streams > 1)
 		wrap_add(&w, ", ", "%d streams", opt->streams);
 	report("\n");

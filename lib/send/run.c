@@ -15,6 +15,14 @@
  * The server.
  */
 
+/* Dies because the kernel has rejected an option. */
+static _Noreturn void die_of_option(const struct send_options *opt, const char *option)
+{
+	if (errno == EOPNOTSUPP && opt->sock.mptcp)
+		die("%s cannot be combined with --mptcp: this kernel has it for TCP alone", option);
+	die_errno("%s", option);
+}
+
 /* The handshake uses the segment size and the timeout: options are set before connect(2). */
 static void set_options_or_die(int fd, const struct target *s, const struct send_options *opt)
 {
@@ -22,9 +30,9 @@ static void set_options_or_die(int fd, const struct target *s, const struct send
 
 	sock_set_options_or_die(fd, &opt->sock);
 	if (opt->mss > 0 && sock_set(fd, IPPROTO_TCP, TCP_MAXSEG, opt->mss) != 0)
-		die_errno("--mss %d", opt->mss);
+		die_of_option(opt, "--mss");
 	if (opt->nodelay && sock_set(fd, IPPROTO_TCP, TCP_NODELAY, 1) != 0)
-		die_errno("--nodelay 1");
+		die_of_option(opt, "--nodelay");
 	if (opt->timeout > 0 && sock_set_timeout(fd, opt->timeout) != 0)
 		die_errno("--timeout %g", opt->timeout);
 	/*
@@ -34,7 +42,7 @@ static void set_options_or_die(int fd, const struct target *s, const struct send
 	if (opt->pace > 0 &&
 	    (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt->pace, sizeof(opt->pace)) != 0 ||
 	     sock_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent) != 0))
-		die_errno("--pace %" PRIu64, opt->pace);
+		die_of_option(opt, "--pace");
 	if (opt->source == NULL)
 		return;
 	/* The port is chosen by connect(2), so that many connections can have the same: ip(7). */
@@ -88,14 +96,26 @@ int target_connect(const struct target *s, const struct run *r, _Atomic int *soc
 }
 
 /* Returns the addresses of a name, or dies; in its message `option` stands before the name. */
-static struct addrinfo *look_up(const char *option, const char *name, const char *port, int family)
+static struct addrinfo *look_up(const char *option, const char *name, const char *port, int family,
+				const struct send_options *opt)
 {
 	const struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
+	const bool of_bind = *option == '\0' && opt->source != NULL;
 	struct addrinfo *list;
 	const int e = getaddrinfo(name, port, &hints, &list);
 
+	if (e == EAI_ADDRFAMILY || e == EAI_NODATA)
+		die("%s%s: has no address of IPv%c, which %s%s asks for", option, name,
+		    family == AF_INET6 ? '6' : '4',
+		    of_bind              ? "--bind "
+		    : family == AF_INET6 ? "-6"
+					 : "-4",
+		    of_bind ? opt->source : "");
 	if (e != 0)
 		die("%s%s: %s", option, name, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+	if (opt->sock.device == NULL && addr_lacks_zone(list->ai_addr))
+		die("%s%s: a link-local address is one of an interface: %s%%INTERFACE", option,
+		    name, name);
 	return list;
 }
 
@@ -115,7 +135,7 @@ int target_find(struct target *s, const struct run *r, _Atomic int *sock)
 	int fd = -1, shown, family = opt->family;
 
 	if (opt->source != NULL) {
-		list = look_up("--bind ", opt->source, NULL, family);
+		list = look_up("--bind ", opt->source, NULL, family, opt);
 		memcpy(&s->source, list->ai_addr, list->ai_addrlen);
 		s->source_len = list->ai_addrlen;
 		family = list->ai_family;
@@ -123,7 +143,7 @@ int target_find(struct target *s, const struct run *r, _Atomic int *sock)
 	}
 	if (strcmp(host, "0") == 0)
 		host = family == AF_INET6 ? "::1" : "127.0.0.1";
-	list = look_up("", host, opt->port, family);
+	list = look_up("", host, opt->port, family, opt);
 	for (ai = list; ai != NULL && fd < 0 && r->stop <= 0;
 	     ai = sock != NULL ? ai->ai_next : NULL) {
 		set_address(s, ai);

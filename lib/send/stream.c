@@ -11,6 +11,8 @@
 #define TICK_MS      ((int)(TICK_NS / 1000000))
 #define DISCARD_MAX  (1 << 20) /* bytes of a raw server's answer that one call discards */
 #define RAW_SHARE    0.01 /* of the wait for the last acknowledgement, by which it is found late */
+#define SLOW_PACE                                                                                  \
+	(64 * 1024 / 60)         /* a segment takes longer than the default of zcs --idle-timeout */
 #define RAW_CLOSE_NS 1000000000u /* in which a raw server may close the connection after that */
 
 /*
@@ -338,13 +340,16 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 	struct figures *received = &st->result->received;
 	const char *why = len > 0 ? receipt_parse(buf, len, received) : NULL;
 	const uint64_t left = unacknowledged(st);
+	const bool is_slow = st->opt->pace > 0 && st->opt->pace < SLOW_PACE;
 
 	if (len > 0 && why == NULL)
 		die_if_refused(st, received);
 	if (closed && left > 0)
 		die("%s: the server closed the connection before it had acknowledged the last "
-		    "%" PRIu64 " byte%s",
-		    st->peer, left, plural(left));
+		    "%" PRIu64 " byte%s%s",
+		    st->peer, left, plural(left),
+		    is_slow ? ": at this --pace it is silent for longer than zcs --idle-timeout"
+			    : "");
 	if (why != NULL && *st->sender.stop <= 0)
 		die("%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
 		    st->peer, why);

@@ -52,9 +52,12 @@ it '--help has the methods that the program knows, the manual each of them, READ
 while IFS=';' read -r pattern args; do
 	check_usage "$pattern" $args
 done <<'END'
--s, --server: no server given: 0 is this host (try 'zcc --help');zcc -c receiver
+-s, --server: no server given: is it -s receiver? (try 'zcc --help');zcc -c receiver
 unknown option '-R': there is no reverse mode: run zcs here and zcc there;zcc -s 0 -R
 unknown option '--bitrate': .*--pace;zcc -s 0 --bitrate=1g
+unknown option '-A': .*--bind-cpu;zcc -s 0 -A 1
+unknown option '--logfile': .*FILE;zcc -s 0 --logfile x
+unknown option '--logfile': .*FILE;zcs --logfile x
 unknown option '-s': zcs is the server: run it without -s;zcs -s -p 0
 -S, --send and -Z cannot be used together;zcc -s 0 -SZ
 -N, --cpus: only with -c or --idle or -C;zcc -s 0 -N 1

@@ -42,6 +42,19 @@ it 'zcs without a thread for a client (RLIMIT_NPROC): it is rejected, with one l
 	[ "$(grep -Ecx 'zcs: 127\.0\.0\.1:[0-9]+: rejected: cannot start a thread' zcs.err)" -eq 1 ]
 	[ "$(wc -l <zcs.err)" -eq 2 ]
 ); ok
+it 'letters that mean something else to users of iperf3: a line each, for values that are no such thing'; ( begin
+	while read -r lines tool options; do
+		not timeout 10 "$BIN/$tool" $options 2>err
+		[ "$(grep -c ', as of iperf3, is -' err)" -eq "$lines" ]
+	done <<-END
+		2 zcc -s 0 -p 1 -i 1 -b 100m
+		1 zcc -s 0 -p 1 --request 10 -i 1023
+		0 zcc -s 0 -p 1 -i 1k -b 95m
+		0 zcc -s 0 -p 1 -b 64k,100m
+		1 zcs -i 10 --bind 192.0.2.7
+		0 zcs -i 1k --bind 192.0.2.7
+	END
+); ok
 it 'run_rr of root without CAP_SYS_NICE: one line that names control groups, exit 125, or 1 without a command'; ( begin
 	without='setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice'
 	[ "$(id -u)" -eq 0 ] && $without true || skip_check 'needs root and setpriv'
