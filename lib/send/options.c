@@ -55,7 +55,7 @@ static void take_ports(const struct option_row *o, char *text, void *to)
 {
 	struct send_options *opt = to;
 
-	take_list(o, text, &opt->compare.ports);
+	take_list(o, text, &opt->lists.ports);
 	opt->port = text;
 }
 
@@ -103,7 +103,7 @@ static const struct option_row rows[] = {
 	{"O", "warmup", "SECS", "send for SECS seconds first; neither end counts these (default 0)",
 	 OPTION_SECONDS, AT(warmup), .max = WARMUP_MAX, .not_with = "--raw"},
 	{"P", "streams", "N", "open N connections (default 1); each sends all files", OPTION_INT,
-	 AT(compare.streams), .take = take_list, .min = 1, .max = STREAMS_MAX},
+	 AT(lists.streams), .take = take_list, .min = 1, .max = STREAMS_MAX},
 	{"", "content", "WHAT", "fill the built-in set with random bytes (default) or zeros",
 	 OPTION_TEXT, AT(zeros), .take = take_content, .alone = true},
 	{"", "raw", NULL, "send no headers and expect no receipt: for a server that is not zcs",
@@ -119,13 +119,13 @@ static const struct option_row rows[] = {
 	{.help = "\nHow to send:\n"},
 	{"m", "method", "METHOD",
 	 "one of sendfile (default), send, write, mmap, splice, zerocopy, uring, uring-zc",
-	 OPTION_TEXT, AT(compare.methods), .take = take_list, .not_with = "--send --write -Z"},
+	 OPTION_TEXT, AT(lists.methods), .take = take_list, .not_with = "--send --write -Z"},
 	{"S", "send", NULL, "call read() and send(): the same as -m send", OPTION_FLAG,
-	 AT(compare.methods), .take = take_method, .not_with = "-Z"},
+	 AT(lists.methods), .take = take_method, .not_with = "-Z"},
 	{"w", "write", NULL, "call read() and write(): the same as -m write", OPTION_FLAG,
-	 AT(compare.methods), .take = take_method, .not_with = "-Z"},
+	 AT(lists.methods), .take = take_method, .not_with = "-Z"},
 	{"Z", NULL, NULL, "call sendfile(): the same as -m sendfile", OPTION_FLAG,
-	 AT(compare.methods), .take = take_method},
+	 AT(lists.methods), .take = take_method},
 	{"bl", "buffer-size", "SIZE",
 	 "bytes per call (default 64k; sendfile, splice 1m; mmap 4m in all); a rate is --pace",
 	 OPTION_SIZE, AT(chunks), .take = take_list, .min = 1, .max = BUFFER_MAX},
@@ -145,7 +145,7 @@ static const struct option_row rows[] = {
 	{"", "against", "FILE", "compare with the figures that --save has kept", OPTION_FILE,
 	 AT(compare.against)},
 	{"", "dry-run", NULL, "print the runs and how long they take, and send nothing",
-	 OPTION_FLAG, AT(compare.dry), .not_with = "--json"},
+	 OPTION_FLAG, AT(compare.dry), .not_with = "--json --json-stream"},
 	{.help = "\nConnection:\n"},
 	{"s", "server", "HOST", "the host that runs zcs: a name, an address, or 0 for this host",
 	 OPTION_TEXT, .at = 0, .min = 1, .take = take_host},
@@ -258,38 +258,39 @@ static const struct option_row rows[] = {
 static void settle_comparison(struct send_options *opt)
 {
 	struct compare_options *c = &opt->compare;
-	struct sizes *const lists[] = {&c->methods, &c->ports, &opt->chunks, &c->streams};
+	struct lists *l = &opt->lists;
+	struct sizes *const lists[] = {&l->methods, &l->ports, &opt->chunks, &l->streams};
 	bool from_memory = false;
 	int k;
 	size_t i;
 
-	if (c->streams.n == 0)
-		c->streams.size[0] = 1;
+	if (l->streams.n == 0)
+		l->streams.size[0] = 1;
 	/* The first method is sendfile; of the bytes of a call 0 are the method's default. */
 	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (lists[i]->n == 0)
 			lists[i]->n = 1;
-	opt->method = &send_methods[c->methods.size[0]];
-	for (k = 0; k < c->methods.n; k++)
-		from_memory |= send_methods[c->methods.size[k]].has_buffer;
+	opt->method = &send_methods[l->methods.size[0]];
+	for (k = 0; k < l->methods.n; k++)
+		from_memory |= send_methods[l->methods.size[k]].has_buffer;
 	if (opt->preload && !from_memory)
 		usage_error("--preload: -m %s sends from the file: use -m send, write, zerocopy, "
 			    "uring or uring-zc",
 			    opt->method->name);
-	c->instruments = opt->gauge.soak && opt->gauge.idle;
+	l->instruments = opt->gauge.soak && opt->gauge.idle;
 	c->precision /= 100;
-	c->runs = c->methods.n * c->ports.n * opt->chunks.n * c->streams.n *
-		  (c->instruments ? 2 : 1);
-	c->wanted = c->runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
+	l->runs = l->methods.n * l->ports.n * opt->chunks.n * l->streams.n *
+		  (l->instruments ? 2 : 1);
+	l->wanted = l->runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
 		    c->against != NULL;
-	if (opt->requests.n > 0 && c->wanted)
+	if (opt->requests.n > 0 && l->wanted)
 		usage_error(
 			"--request cannot be combined with a list of -P or -p, or -c with --idle");
-	if (c->runs > PLAN_RUNS_MAX)
-		usage_error("a comparison of %d runs: more than %d", c->runs, PLAN_RUNS_MAX);
+	if (l->runs > PLAN_RUNS_MAX)
+		usage_error("a comparison of %d runs: more than %d", l->runs, PLAN_RUNS_MAX);
 	if (c->rounds == 0)
-		c->rounds = c->precision > 0 ? PRECISE_ROUNDS : c->wanted ? PLAN_ROUNDS : 1;
-	opt->streams = (int)c->streams.size[0];
+		c->rounds = c->precision > 0 ? PRECISE_ROUNDS : l->wanted ? PLAN_ROUNDS : 1;
+	opt->streams = (int)l->streams.size[0];
 }
 
 /* What users of iperf3 type, and do not mean here. */

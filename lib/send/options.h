@@ -6,15 +6,13 @@
  */
 #pragma once
 
+#include "lib/compare/comparison.h"
 #include "lib/load/gauge.h"
 #include "lib/net/socket.h"
 
 #define SIZES_MAX 64 /* of a list */
 
-#define PLAN_RUNS_MAX   1024 /* a round */
-#define PLAN_ROUNDS     5    /* without -r */
-#define PLAN_ROUNDS_MAX 1000
-#define WARMUP_MAX      100 /* seconds */
+#define WARMUP_MAX 100 /* seconds */
 
 struct send_method;
 
@@ -24,18 +22,14 @@ struct sizes {
 	uint64_t size[SIZES_MAX];
 };
 
-/* The lists of which each combination is a run of a plan, and how often they are run. */
-struct compare_options {
+/* The lists of which each combination is a run of a plan. */
+struct lists {
 	struct sizes methods; /* their places in send_methods[] */
 	struct sizes ports;   /* of the servers, of several */
 	struct sizes streams;
 	bool instruments; /* -c and --idle: each run is made by idle time, then by soaking */
 	int runs;         /* a round: the combinations of the lists' values */
 	bool wanted;      /* there is more than one run, or only a comparison has the option */
-	int rounds;       /* at most */
-	double precision; /* a share of each cost; 0: not given */
-	const char *save, *against; /* files; NULL: not given */
-	bool dry;                   /* the runs are only printed */
 };
 
 struct send_options {
@@ -47,6 +41,7 @@ struct send_options {
 	struct gauge_setup gauge;  /* whether and how the host's load is measured */
 	const struct send_method *method;
 	int family; /* AF_INET, AF_INET6 or AF_UNSPEC */
+	struct lists lists;
 	struct compare_options compare;
 	struct sizes chunks;   /* -b: bytes of a call, for each run; 0: the method's default */
 	struct sizes requests; /* --request: bytes to ask for, for each run */

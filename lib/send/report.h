@@ -66,8 +66,6 @@ bool result_is_unsafe(const struct send_result *res);
 /* The initial value of a report's lock: the main thread may die while it writes an interval. */
 #define REPORT_LOCK PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 
-struct plan;
-
 struct send_report {
 	const struct send_options *opt;
 	pthread_mutex_t lock; /* of the report, which a thread that dies ends, while streams send */
@@ -75,7 +73,6 @@ struct send_report {
 	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
 	bool has_warned;           /* a line said that a transfer was short */
 	_Atomic bool has_warned_of_tcp; /* a line said that the server has no Multipath TCP */
-	const struct plan *plan; /* the comparison under way, for close_report() of zcc; or NULL */
 	struct environment environment; /* of a report in JSON, or with -d */
 	bool repeats; /* the run that was reported last is made again, as its load is unsafe */
 	struct intervals intervals; /* their table, as text */

@@ -1,7 +1,7 @@
 /* The targets of the fuzzer: the readers of zc that take what others wrote, and what zcc prints of it. */
 #include "lib/net/wire.h"
-#include "lib/send/plan.h"
 #include "lib/send/sender.h"
+#include "lib/send/trials.h"
 
 #include "tests/fuzz/fuzz.h"
 
@@ -166,27 +166,32 @@ static void make_wire(struct text *t)
 /*
  * A file of --save, and what zcc prints of its figures.
  */
-static struct send_options opt = {
-	.server = "server", .port = "2222", .streams = 1, .compare = {.against = "file"}};
+static void begin_json(struct json *j, void *unused)
+{
+	(void)unused;
+	json_report_open(j);
+	json_open(j, "comparison", '{');
+}
 
 /* Prints a comparison of the runs of a plan, alone and with themselves as they were saved.  A name in the case `s` may be
  * one of the words that no figure is. */
 static void comparison_holds(struct plan *p, const char *s)
 {
 	static const char none[][16] = {"nan", " inf", "-inf", "_ratio\":{}"};
-	static const struct send_report rep = {.opt = &opt};
+	static const struct compare_options against = {.against = "file"};
+	struct comparison c = {.plan = p, .opt = &against, .begin_json = begin_json};
 	FILE *const before = stdout;
 	char *text;
 	size_t len, i;
 	int turn;
 
 	for (turn = 0; turn < 4; turn++) {
-		opt.json = turn % 2 != 0;
+		c.json = turn % 2 != 0;
 		p->before = turn < 2 ? NULL : p;
 		stdout = open_memstream(&text, &len);
 		if (stdout == NULL)
 			err(EXIT_FAILURE, "fuzz");
-		comparison_print(p, &rep, NULL);
+		comparison_print(&c, NULL);
 		fclose(stdout);
 		stdout = before;
 		holds(text[0] != '\0', "something is printed");
@@ -202,7 +207,7 @@ static bool run_saved(const char *s, size_t len)
 {
 	struct saved saved = {.last = NULL};
 	char *text = memcpy(alloc_or_die(len + 1, 1, "fuzz"), s, len);
-	const char *why = saved_parse(text, &saved), *line;
+	const char *why = saved_parse(text, &trials_kind, &saved), *line;
 	const struct plan *p;
 	int lines = 0;
 
@@ -239,10 +244,13 @@ static void make_saved(struct text *t)
 {
 	const size_t runs = 1 + below(3);
 	size_t i, rounds;
+	int k;
 
-	do {
-		put(t, t->len > 0 ? "# zcc 1.1, host\n" : "# zcc 1.0, host\nround\tmethod\n");
-		rounds = 1 + below(3);
+	put(t, "# zcc 1.0, host\n");
+	for (k = 0; k < trials_kind.columns; k++)
+		put(t, k > 0 ? "\t%s" : "%s", trials_kind.column[k].name);
+	for (rounds = 1 + below(3); rounds > 0; rounds = one_in(2) ? 1 + below(3) : 0) {
+		put(t, t->s[t->len - 1] == '\n' ? "# zcc 1.1, host\n" : "\n");
 		for (i = 0; i < runs * rounds - one_in(32); i++) {
 			put(t, "%zu\t%s\t65536\t%zu\tone\t", i / runs + 1,
 			    i % runs == 0 ? "send" : "mmap", i % runs + 1);
@@ -254,7 +262,7 @@ static void make_saved(struct text *t)
 			put(t, "%s\thost\tlo\t1\t0\t2026-11-23T05:49:20Z\tlabel\n",
 			    i % runs == 0 ? "soak" : "idle");
 		}
-	} while (one_in(2));
+	}
 }
 
 /*

@@ -18,7 +18,7 @@ it 'the driver of the fuzzer builds with sanitizers in all readers'; ( begin
 	echo 'int main(void){return 0;}' | $CC $flags -x c -o probe - 2>/dev/null && ./probe ||
 		skip_check 'none for this compiler'
 	$CC $flags -I"$TOP" -o fuzz "$TOP"/tests/fuzz/*.c "$TOP"/lib/net/wire.c "$TOP"/lib/report/figures.c \
-	    "$TOP"/lib/send/saved.c "$HELPERS/../libzc.a" -lm
+	    "$TOP"/lib/compare/saved.c "$HELPERS/../libzc.a" -lm
 ); ok
 [ ! -x fuzz ] || fuzz=./fuzz
 for t in $("$fuzz"); do

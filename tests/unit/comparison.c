@@ -1,17 +1,32 @@
-/* What a comparison prints: lib/send/comparison. */
-#include "lib/send/plan.h"
+/* What a comparison prints: lib/compare/comparison. */
+#include "lib/compare/comparison.h"
 
+#include "lib/send/trials.h"
 #include "tests/unit/unit.h"
 
-static struct send_options opt = {
-	.server = "server", .port = "2222", .compare = {.against = "file"}};
-static struct plan plan;
-static const struct send_report rep = {.opt = &opt};
+#define KILO (1000 * 8192.0) /* 1000 KiB/s */
 
-static void set(int run, enum plan_figure k, double first, double second)
+static struct compare_options opt = {.against = "file"};
+static struct plan plan;
+
+static void begin(struct json *j, void *unused)
 {
-	plan.run[run].figure[k][0] = first;
-	plan.run[run].figure[k][1] = second;
+	(void)unused;
+	json_report_open(j);
+	json_open(j, "comparison", '{');
+}
+
+static struct comparison comparison = {.plan = &plan, .opt = &opt, .begin_json = begin};
+
+static void set(int run, int measure, double first, double second)
+{
+	plan.run[run].figure[measure][0] = first;
+	plan.run[run].figure[measure][1] = second;
+}
+
+static void value(int run, int factor, const char *text)
+{
+	plan_set_value(&plan.run[run], factor, text);
 }
 
 /* Two runs of two rounds, of which the costs do not differ. */
@@ -20,26 +35,24 @@ static void plan_init(void)
 	int i, k;
 
 	plan_close(&plan);
-	plan_open(&plan, 2, 2);
+	plan_open(&plan, &trials_kind, 2, 2);
 	plan.rounds = 2;
 	for (i = 0; i < 2; i++) {
-		strcpy(plan.run[i].sent.method, i == 0 ? "sendfile" : "uring-zc");
-		plan.run[i].chunk = 65536;
-		plan.run[i].streams = (uint64_t)1 << i;
-		for (k = 0; k < PLAN_FIGURES; k++)
+		value(i, METHOD, i == 0 ? "sendfile" : "uring-zc");
+		value(i, BUFFER_SIZE, "65536");
+		value(i, STREAMS, i == 0 ? "1" : "2");
+		for (k = UNCERTAINTY; k <= DRIFT; k++)
 			set(i, k, 0, 0);
-		set(i, PLAN_RATE, i == 0 ? 1000 : 2000, i == 0 ? 2000 : 1000);
-		set(i, PLAN_LOAD, 0.5, 0.5);
-		set(i, PLAN_COST, i == 0 ? 1000 : 500, i == 0 ? 500 : 1000);
-		set(i, PLAN_REMOTE_LOAD, NAN, NAN);
-		set(i, PLAN_REMOTE_COST, NAN, NAN);
+		set(i, RATE, i == 0 ? KILO : 2 * KILO, i == 0 ? 2 * KILO : KILO);
+		set(i, LOAD, 0.5, 0.5);
+		set(i, COST, i == 0 ? 1000 : 500, i == 0 ? 500 : 1000);
 	}
 }
 
 static const char *text(void)
 {
 	capture(STDOUT_FILENO);
-	comparison_print(&plan, &rep, NULL);
+	comparison_print(&comparison, NULL);
 	return captured();
 }
 
@@ -53,7 +66,7 @@ static void add(int run, double load, unsigned unsafe, double steal)
 	res.sent.host.load = load;
 	res.sent.host.unsafe = unsafe;
 	res.sent.host.rates.cpu[CPU_STEAL] = steal;
-	plan_add(&plan, run, &res);
+	trial_add(&plan, run, &(struct send_options){.server = ""}, &res);
 }
 
 static void test_unsafe(void)
@@ -80,9 +93,9 @@ static const char *json(void)
 {
 	const char *at;
 
-	opt.json = true;
+	comparison.json = true;
 	at = strstr(text(), "\"runs\":");
-	opt.json = false;
+	comparison.json = false;
 	return at != NULL ? at : printed;
 }
 
@@ -90,14 +103,14 @@ static const char *json(void)
 static void test_no_ratio(void)
 {
 	plan_init();
-	set(1, PLAN_COST, 2000, 1000);
+	set(1, COST, 2000, 1000);
 	expect(json(), "a comparison in JSON has means and ratios");
 	plan.rounds = 1;
 	has(json(), "\"bits_per_second\":{\"mean\":8192000},",
 	    "a mean of one round has no interval in JSON");
 	plan.rounds = 2;
-	set(1, PLAN_RATE, 0, 1000);
-	set(1, PLAN_COST, 500, -0.1);
+	set(1, RATE, 0, KILO);
+	set(1, COST, 500, -0.1);
 	ok(strstr(text(), "has - times the throughput of sendfile, 1 stream:\n  a fig") != NULL &&
 		   strstr(printed, "costs - times as much as sendfile, 1 stream:\n") != NULL,
 	   "a ratio that there cannot be has a line with the reason");
@@ -109,21 +122,22 @@ static void test_no_ratio(void)
 static void test_places(void)
 {
 	char place[COMPARISON_PLACE];
+	int i;
 
 	plan_init();
 	plan.rounds = 0;
 	is(comparison_run_place(&plan, 1, place), "round 1, uring-zc, 2 streams",
 	   "the first round is round 1, and the run has its name");
 	plan_init();
-	strcpy(plan.run[0].sent.method, "send");
-	strcpy(plan.run[1].sent.method, "send");
-	plan.run[0].streams = plan.run[1].streams = 4;
-	strcpy(plan.run[0].instrument, LOAD_BY_IDLE);
-	strcpy(plan.run[1].instrument, LOAD_BY_SOAKING);
-	set(0, PLAN_COST, 1, 1);
-	set(1, PLAN_COST, 1.25, 1.25);
-	set(0, PLAN_RATE, 1000, 1000);
-	set(1, PLAN_RATE, 4000, 4000);
+	for (i = 0; i < 2; i++) {
+		value(i, METHOD, "send");
+		value(i, STREAMS, "4");
+		value(i, INSTRUMENT, i == 0 ? LOAD_BY_IDLE : LOAD_BY_SOAKING);
+	}
+	set(0, COST, 1, 1);
+	set(1, COST, 1.25, 1.25);
+	set(0, RATE, KILO, KILO);
+	set(1, RATE, 4 * KILO, 4 * KILO);
 	expect(text(), "runs by two instruments name these, and what they have in common is above");
 }
 
@@ -131,10 +145,10 @@ static void test_places(void)
 static void test_two_hosts(void)
 {
 	plan_init();
-	set(0, PLAN_LOAD, 0.25, 0.25);
-	set(0, PLAN_COST, 1.5, 1.5);
-	set(0, PLAN_REMOTE_LOAD, 0.75, 0.75);
-	set(0, PLAN_REMOTE_COST, 4.5, 4.5);
+	set(0, LOAD, 0.25, 0.25);
+	set(0, COST, 1.5, 1.5);
+	set(0, REMOTE_LOAD, 0.75, 0.75);
+	set(0, REMOTE_COST, 4.5, 4.5);
 	plan.run[0].unsafe[1] = UNSAFE_STEAL;
 	has(text(),
 	    "     load     cost, us/KiB  receiver: load     cost, us/KiB\nsendfile, 1 stream  ",
@@ -145,32 +159,30 @@ static void test_two_hosts(void)
 	    "the costs of senders are compared");
 }
 
-/* Three rounds of two runs of 10 s, after 2 s; baselines take 2.5 s of each, or 5 s if each has two. */
+/* Three rounds of two runs. */
 static void test_size(void)
 {
 	static const struct {
 		double seconds, precision;
-		bool soaks, instruments;
 		const char *text;
-	} cases[] = {{10, 0, false, false, "6 runs, about 72 seconds\n"},
-		     {10, 0, true, false, "6 runs, about 87 seconds\n"},
-		     {10, 0, true, true, "6 runs, about 2 minutes\n"},
-		     {3600, 0.01, false, false, "at most 6 runs, about 360 minutes\n"},
-		     {0, 0, true, false, "6 runs\n"}};
-	struct send_options o = {.warmup = 2, .compare.rounds = 3};
+	} cases[] = {{12, 0, "6 runs, about 72 seconds\n"},
+		     {17, 0, "6 runs, about 2 minutes\n"},
+		     {3600, 0.01, "at most 6 runs, about 360 minutes\n"},
+		     {0, 0, "6 runs\n"}};
+	const struct compare_options before = opt;
 	size_t i;
 
 	plan_init();
+	opt.rounds = 3;
 	for (i = 0; i < LENGTH(cases); i++) {
-		o.seconds = cases[i].seconds;
-		o.compare.precision = cases[i].precision;
-		o.compare.instruments = cases[i].instruments;
-		o.gauge.soak = cases[i].soaks;
+		comparison.seconds = cases[i].seconds;
+		opt.precision = cases[i].precision;
 		capture(STDOUT_FILENO);
-		comparison_print_size(&plan, &o);
+		comparison_print_size(&comparison);
 		is(captured(), cases[i].text, "a comparison of runs of %g s is announced",
-		   o.seconds);
+		   comparison.seconds);
 	}
+	opt = before;
 }
 
 static void check_against(void *saved)
@@ -181,36 +193,40 @@ static void check_against(void *saved)
 
 static void test_against(void)
 {
-	struct plan_run runs[2];
 	struct plan before;
 
 	plan_init();
 	before = plan;
-	before.run = memcpy(runs, plan.run, sizeof(runs));
-	strcpy(plan.run[0].instrument, LOAD_BY_IDLE);
+	plan = (struct plan){.n = 0};
+	plan_init();
+	value(0, INSTRUMENT, LOAD_BY_IDLE);
 	ok(died(check_against, &before) == EXIT_SUCCESS,
 	   "--against: a plan without a load is one of any instrument");
-	strcpy(runs[0].instrument, LOAD_BY_SOAKING);
+	plan_set_value(&before.run[0], INSTRUMENT, LOAD_BY_SOAKING);
 	ok(died(check_against, &before) == EXIT_FAILURE, "--against: another plan is rejected");
 	has(printed,
 	    "its run 1 is sendfile 64k, 1 stream, soaked, not sendfile 64k, 1 stream, unsoaked\n",
 	    "--against: a load by another instrument is another plan");
+	plan_close(&before);
 }
 
 /* One session against one, then against two of which the first had another server. */
 static void test_sessions(void)
 {
 	struct plan session[2];
+	int i;
 
 	plan_init();
 	plan.n = 1;
-	plan_set(&plan, PLAN_SERVER, "near");
-	session[0] = session[1] = plan;
-	plan_set(&session[0], PLAN_MACHINE, "zcc 1, host");
-	plan_set(&session[1], PLAN_MACHINE, "zcc 2, host");
-	plan_set(&session[0], PLAN_SERVER, "far");
-	plan_set(&session[1], PLAN_DATE, "2026-11-23T05:49:20Z");
-	plan_set(&session[1], PLAN_TITLE, "old cable");
+	for (i = 0; i < 2; i++) {
+		session[i] = plan;
+		session[i].setting = NULL;
+		plan_set(&session[i], "machine", "zcc %d, host", i + 1);
+		plan_set(&session[i], "server", i == 0 ? "far" : "near");
+	}
+	plan_set(&plan, "server", "near");
+	plan_set(&session[1], "date", "2026-11-23T05:49:20Z");
+	plan_set(&session[1], "title", "old cable");
 	plan.before = &session[0];
 	expect(text(), "one session each: a line says what that leaves open, and one what differs");
 	session[1].earlier = &session[0];
@@ -219,6 +235,8 @@ static void test_sessions(void)
 	    "\n  of 2026-11-23T05:49:20Z: old cable\nbefore: 2 rounds in file: zcc 1, host\nserver differs: far",
 	    "each of two sessions has a line, and so has what differs from any of them");
 	plan.n = 2;
+	free(session[0].setting); /* and not the runs, which they share */
+	free(session[1].setting);
 }
 
 TESTS(test_size, test_places, test_two_hosts, test_against, test_sessions, test_no_ratio,

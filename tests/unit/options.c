@@ -32,9 +32,9 @@ static void test_right(void)
 		       words, opt.server, opt.port, opt.source != NULL ? opt.source : "any",
 		       opt.method->name, opt.streams, (uintmax_t)opt.loops, opt.seconds,
 		       (uintmax_t)opt.pace, opt.interval, opt.timeout, opt.family, opt.debug,
-		       opt.title != NULL ? opt.title : "-", opt.compare.runs,
-		       (size_t)opt.compare.streams.n, (size_t)opt.compare.methods.n,
-		       opt.compare.rounds, file != NULL ? file : "-");
+		       opt.title != NULL ? opt.title : "-", opt.lists.runs,
+		       (size_t)opt.lists.streams.n, (size_t)opt.lists.methods.n, opt.compare.rounds,
+		       file != NULL ? file : "-");
 	}
 	expect(captured(), "options of zcc are read, and those not given have defaults");
 }

@@ -1,4 +1,6 @@
-#include "lib/send/plan.h"
+#include "lib/compare/plan.h"
+
+#include "lib/send/trials.h"
 
 #include "tests/unit/unit.h"
 
@@ -21,18 +23,19 @@ static struct send_result result(double load, uint64_t kib, bool local)
 }
 
 static struct plan p; /* that of a test alone */
+static const struct send_options opt = {.server = ""};
 
 static void add(struct plan *to, int i, double load, uint64_t kib)
 {
 	const struct send_result res = result(load, kib, true);
 
-	plan_add(to, i, &res);
+	trial_add(to, i, &opt, &res);
 }
 
 static void reopen(int runs)
 {
 	plan_close(&p);
-	plan_open(&p, runs, 9);
+	plan_open(&p, &trials_kind, runs, 9);
 }
 
 /* Makes a plan of one run in so many rounds of that load. */
@@ -41,7 +44,7 @@ static void fill(struct plan *to, int rounds, double load)
 	int i;
 
 	plan_close(to);
-	plan_open(to, 1, 9);
+	plan_open(to, &trials_kind, 1, 9);
 	for (i = 0; i < rounds; i++)
 		add(to, 0, load, 1000);
 }
@@ -52,10 +55,10 @@ static void fill_two(const struct send_result *res, const char *first, const cha
 	int i;
 
 	reopen(2);
-	strcpy(p.run[0].instrument, first);
-	strcpy(p.run[1].instrument, second);
+	plan_set_value(&p.run[0], INSTRUMENT, first);
+	plan_set_value(&p.run[1], INSTRUMENT, second);
 	for (i = 0; i < 10; i++)
-		plan_add(&p, plan_turn(&p, i % 2), res);
+		trial_add(&p, plan_turn(&p, i % 2), &opt, res);
 }
 
 static bool is_estimate(struct estimate e, double value, double half)
@@ -81,22 +84,22 @@ static void test_rounds(void)
 		add(&p, 0, 0.5, 1000);
 		ok(p.rounds == i, "round %d is complete with its last run", i + 1);
 		add(&p, 1, 0.25, 2000);
-		ok(isnan(plan_mean(&p, 0, PLAN_RATE).low) == (i == 0) && !plan_is_precise(&p, 1),
+		ok(isnan(plan_mean(&p, 0, RATE).low) == (i == 0) && !plan_is_precise(&p, 1),
 		   "one round has no interval, and %d are not precise", i + 1);
 	}
-	ok(p.rounds == 2 && strcmp(p.run[0].sent.method, "send") == 0 && p.run[1].chunk == 65536 &&
-		   plan_mean(&p, 0, PLAN_RATE).value == 1000,
-	   "a run has the method, the bytes of a call, and the rate of its result");
-	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, 0.004),
+	ok(p.rounds == 2 && strcmp(p.run[0].sum[0].method, "send") == 0 &&
+		   plan_mean(&p, 0, RATE).value == 1000 * 8192,
+	   "a run has the method and the rate of its results");
+	ok(is_estimate(plan_mean(&p, 0, LOAD), 0.5, 0.004),
 	   "what all rounds share is in the interval of a load, however little they vary");
-	ok(is_estimate(plan_mean(&p, 0, PLAN_COST), 1000, 8),
+	ok(is_estimate(plan_mean(&p, 0, COST), 1000, 8),
 	   "half of two CPUs for a second are 1000 us for each of 1000 KiB, and the cost has "
 	   "the same share of error");
 	/* 0.8 % of one cost and 1.6 % of the other, which err to the same side. */
-	ok(is_ratio(plan_ratio(&p, 1, PLAN_COST), 0.25, 0.008),
+	ok(is_ratio(plan_ratio(&p, 1, COST), 0.25, 0.008),
 	   "half the load for twice the bytes is a quarter of the cost, and in a ratio the "
 	   "difference of what both runs share is left");
-	ok(isnan(plan_mean(&p, 0, PLAN_REMOTE_LOAD).value),
+	ok(isnan(plan_mean(&p, 0, REMOTE_LOAD).value),
 	   "a receiver on the same host has no load of its own");
 }
 
@@ -138,13 +141,12 @@ static void test_receiver(void)
 
 	reopen(2);
 	for (i = 0; i < 10; i++)
-		plan_add(&p, i % 2, i % 2 == 0 ? &more : &less);
-	ok(is_estimate(plan_mean(&p, 0, PLAN_REMOTE_LOAD), 1, 0.02),
+		trial_add(&p, i % 2, &opt, i % 2 == 0 ? &more : &less);
+	ok(is_estimate(plan_mean(&p, 0, REMOTE_LOAD), 1, 0.02),
 	   "all of a receiver's uncertainty is in the interval");
-	ok(is_ratio(plan_ratio(&p, 1, PLAN_REMOTE_COST), 0.5, 0.02),
+	ok(is_ratio(plan_ratio(&p, 1, REMOTE_COST), 0.5, 0.02),
 	   "the receiver's ratio has the difference of 2 %% and 4 %%");
-	ok(is_estimate(plan_ratio(&p, 1, PLAN_RATE), 1, 0),
-	   "a throughput has no error but its scatter");
+	ok(is_estimate(plan_ratio(&p, 1, RATE), 1, 0), "a throughput has no error but its scatter");
 	ok(plan_is_precise(&p, 0.041) && !plan_is_precise(&p, 0.039),
 	   "the least precise cost decides, 4 %% here");
 }
@@ -160,29 +162,29 @@ static void test_neighbours(void)
 	res.sent.host.shared = 0;
 	res.sent.host.drift = 0.02;
 	for (i = 0; i < 5; i++)
-		plan_add(&p, 0, &res);
-	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, half),
+		trial_add(&p, 0, &opt, &res);
+	ok(is_estimate(plan_mean(&p, 0, LOAD), 0.5, half),
 	   "runs of one kind share baselines: their mean has a quarter of the drift's square more");
 	for (i = 0; i < 5; i++)
-		p.run[0].figure[PLAN_DRIFT][i] = NAN;
-	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, 0),
+		p.run[0].figure[DRIFT][i] = NAN;
+	ok(is_estimate(plan_mean(&p, 0, LOAD), 0.5, 0),
 	   "runs with a calibration file share no baseline with neighbours");
 	fill_two(&res, "", "");
-	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, half / sqrt(2)),
+	ok(is_estimate(plan_mean(&p, 0, LOAD), 0.5, half / sqrt(2)),
 	   "each of two runs follows itself from every second round to the next");
 	p.rounds = 4;
 	for (i = 0; i < 2; i++)
-		ok(is_estimate(plan_mean(&p, i, PLAN_LOAD), 0.5,
+		ok(is_estimate(plan_mean(&p, i, LOAD), 0.5,
 			       student_t(3) * sqrt(0.02 * 0.02 / 4 / 4 * (i + 1) / 3)),
 		   "of four rounds the last run follows itself twice, and the first once");
 	p.rounds = 5;
-	ok(near(plan_ratio(&p, 1, PLAN_COST).high, exp(half / 0.5)),
+	ok(near(plan_ratio(&p, 1, COST).high, exp(half / 0.5)),
 	   "the ratio of two runs has the error of both, as each follows itself in turn");
 	res.sent.host.shared = 0.004;
 	fill_two(&res, LOAD_BY_IDLE, LOAD_BY_SOAKING);
-	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, 0.004),
+	ok(is_estimate(plan_mean(&p, 0, LOAD), 0.5, 0.004),
 	   "instruments in turn share no baseline");
-	ok(is_ratio(plan_ratio(&p, 1, PLAN_COST), 1, hypot(0.008, 0.008)),
+	ok(is_ratio(plan_ratio(&p, 1, COST), 1, hypot(0.008, 0.008)),
 	   "the errors of two instruments are independent");
 }
 
@@ -200,29 +202,29 @@ static void test_sessions(void)
 	for (k = 0; k < 4; k++)
 		fill(&s[k], 3, load[k]);
 	s[2].before = &s[3];
-	ok(is_ratio(plan_ratio(&s[2], 0, PLAN_COST), 2, hypot(0.008, 0.016)),
+	ok(is_ratio(plan_ratio(&s[2], 0, COST), 2, hypot(0.008, 0.016)),
 	   "against another plan, what the rounds of each share is in the interval");
 	s[2].earlier = &s[0];
 	ok(plan_sessions(&s[2]) == 2 && plan_sessions(&s[1]) == 1, "sessions are counted");
-	ok(is_estimate(plan_mean(&s[2], 0, PLAN_RATE), 1000, 0),
+	ok(is_estimate(plan_mean(&s[2], 0, RATE), 1000 * 8192, 0),
 	   "a mean of sessions is that of their means");
-	e = plan_mean(&s[2], 0, PLAN_LOAD);
+	e = plan_mean(&s[2], 0, LOAD);
 	ok(near(e.value, 0.35) && statistics_half(&e) > student_t(1) * 0.15,
 	   "the interval of a mean of sessions is by these, however little their rounds vary");
 	fill(&none, 3, NAN);
 	s[0].earlier = &none;
-	with = plan_mean(&s[2], 0, PLAN_LOAD);
+	with = plan_mean(&s[2], 0, LOAD);
 	ok(near(with.value, e.value) && near(statistics_half(&with), statistics_half(&e)),
 	   "a session without a load changes neither the mean of the others nor its interval");
 	s[0].earlier = NULL;
 	s[1].before = &s[2];
-	ok(is_ratio(plan_ratio(&s[1], 0, PLAN_COST), 0.3 / sqrt(0.2 * 0.5), hypot(scatter, shared)),
+	ok(is_ratio(plan_ratio(&s[1], 0, COST), 0.3 / sqrt(0.2 * 0.5), hypot(scatter, shared)),
 	   "a ratio to two sessions is by the sessions, and one session is taken to vary as they do");
 	s[0].run[0].unsafe[0] = UNSAFE_STEAL;
 	s[2].run[0].unsafe[1] = UNSAFE_WEIGHT;
-	ok(plan_unsafe(&s[2], 0, PLAN_COST) == UNSAFE_STEAL &&
-		   plan_unsafe(&s[2], 0, PLAN_REMOTE_COST) == UNSAFE_WEIGHT &&
-		   plan_unsafe(&s[2], 0, PLAN_RATE) == 0,
+	ok(plan_unsafe(&s[2], 0, COST) == UNSAFE_STEAL &&
+		   plan_unsafe(&s[2], 0, REMOTE_COST) == UNSAFE_WEIGHT &&
+		   plan_unsafe(&s[2], 0, RATE) == 0,
 	   "the reasons of sessions are those of any of them");
 }
 

@@ -1,5 +1,7 @@
-/* Files of --save: lib/send/saved. */
-#include "lib/send/plan.h"
+/* Files of --save: lib/compare/saved. */
+#include "lib/compare/saved.h"
+
+#include "lib/send/trials.h"
 
 #include "tests/unit/unit.h"
 
@@ -11,8 +13,8 @@
 	"instrument\tserver\tinterface\tseconds\twarmup_seconds\tdate\ttitle\n"
 #define HEAD        "# zcc 1.0, Linux 6.1 x86_64, host\n" NAMES
 #define SETTINGS    "\tbbr\t0\ttso,gso"
-#define SHARED      "\t0.5\t-0.2\tsoak"
-#define REST        SETTINGS SHARED "\thost\teth0\t2\t0.5\t2026-11-23T05:49:20Z\tlabel\n"
+#define LOADS       "\t0.5\t-0.2\tsoak"
+#define REST        SETTINGS LOADS "\thost\teth0\t2\t0.5\t2026-11-23T05:49:20Z\tlabel\n"
 #define SEND(round) round "\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\tweight,steal\t-\t0\t-\t-" REST
 #define MMAP(round) round "\tmmap\t4194304\t1\tone\t2000\t-\t0\t-\t-\t25\t2\t0.5\tsteal" REST
 #define TWO         HEAD SEND("1") MMAP("1") SEND("2") MMAP("2")
@@ -23,7 +25,7 @@ static const char *parse(const char *text, struct saved *s)
 	const char *why;
 
 	*s = (struct saved){.last = NULL};
-	why = saved_parse(copy, s);
+	why = saved_parse(copy, &trials_kind, s);
 	free(copy);
 	return why;
 }
@@ -39,24 +41,23 @@ static void test_round_trip(void)
 	ok(parse(TWO, &s) == NULL && s.last->rounds == 2 && s.last->n == 2,
 	   "two rounds of two runs are read");
 	f = s.last->run[0].figure;
-	ok(f[PLAN_RATE][1] == 1000 && f[PLAN_LOAD][1] == 0.5 && f[PLAN_COST][1] == 2.5 &&
-		   f[PLAN_UNCERTAINTY][1] == 0.01 && f[PLAN_SHARED][1] == 0.005 &&
-		   f[PLAN_DRIFT][1] == -0.002 && isnan(f[PLAN_REMOTE_LOAD][1]) &&
+	ok(f[RATE][1] == 1000 * 8192 && f[LOAD][1] == 0.5 && f[COST][1] == 2.5 &&
+		   f[UNCERTAINTY][1] == 0.01 && f[SHARED][1] == 0.005 && f[DRIFT][1] == -0.002 &&
+		   isnan(f[REMOTE_LOAD][1]) &&
 		   s.last->run[0].unsafe[0] == (UNSAFE_STEAL | UNSAFE_WEIGHT),
 	   "the figures of a host are in their places");
 	f = s.last->run[1].figure;
-	ok(isnan(f[PLAN_LOAD][0]) && f[PLAN_REMOTE_LOAD][0] == 0.25 &&
-		   f[PLAN_REMOTE_COST][0] == 0.5 && f[PLAN_REMOTE_SHARED][0] == 0.02 &&
-		   s.last->run[1].unsafe[1] == UNSAFE_STEAL,
+	ok(isnan(f[LOAD][0]) && f[REMOTE_LOAD][0] == 0.25 && f[REMOTE_COST][0] == 0.5 &&
+		   f[REMOTE_UNCERTAINTY][0] == 0.02 && s.last->run[1].unsafe[1] == UNSAFE_STEAL,
 	   "the figures of a receiver are in their places");
-	is(s.last->setting[PLAN_MACHINE], "zcc 1.0, Linux 6.1 x86_64, host",
+	is(plan_setting(s.last, "machine"), "zcc 1.0, Linux 6.1 x86_64, host",
 	   "the machine is that of the first line");
 	saved_append_or_die(s.last, path);
-	saved_read_or_die(&again, "--against", path);
+	saved_read_or_die(&again, &trials_kind, "--against", path);
 	unlink(path);
 	is(strchr(again.text, '\n') + 1, strchr(TWO, '\n') + 1,
 	   "what is written is as it was read");
-	has(again.last->setting[PLAN_MACHINE], "zcc " VERSION ", ",
+	has(plan_setting(again.last, "machine"), "zcc " VERSION ", ",
 	    "what is written names the program's version");
 	saved_close(&s);
 	saved_close(&again);
@@ -108,7 +109,7 @@ static void read_or_die(void *path)
 {
 	struct saved s;
 
-	saved_read_or_die(&s, "--save", path);
+	saved_read_or_die(&s, &trials_kind, "--save", path);
 	exit(EXIT_SUCCESS);
 }
 
@@ -124,26 +125,26 @@ static void test_sessions(void)
 
 	if (f == NULL)
 		err(EXIT_FAILURE, "%s", path);
-	saved_read_or_die(&s, "--save", path);
+	saved_read_or_die(&s, &trials_kind, "--save", path);
 	ok(s.last == NULL, "an empty file has no session");
 	saved_close(&s);
 	fputs(HEAD SEND("1"), f);
 	fclose(f);
 	for (i = 0; i < 3; i++) {
-		saved_read_or_die(&s, "--save", path);
-		plan_set(s.last, PLAN_TITLE, "%s", title[i]);
+		saved_read_or_die(&s, &trials_kind, "--save", path);
+		plan_set(s.last, "title", "%s", title[i]);
 		s.last->rounds = i < 2 ? 1 : 0;
 		saved_append_or_die(s.last, path);
 		saved_close(&s);
 	}
-	saved_read_or_die(&s, "--against", path);
+	saved_read_or_die(&s, &trials_kind, "--against", path);
 	unlink(path);
 	p = s.last;
 	ok(plan_sessions(p) == 3 && p->earlier->earlier->earlier == NULL,
 	   "a plan without a round adds no session: three are read, each with the one before");
-	ok(strcmp(p->setting[PLAN_TITLE], "third") == 0 &&
-		   strcmp(p->earlier->setting[PLAN_TITLE], "second") == 0 &&
-		   strcmp(p->earlier->earlier->setting[PLAN_TITLE], "label") == 0,
+	ok(strcmp(plan_setting(p, "title"), "third") == 0 &&
+		   strcmp(plan_setting(p->earlier, "title"), "second") == 0 &&
+		   strcmp(plan_setting(p->earlier->earlier, "title"), "label") == 0,
 	   "each session has its own title");
 	s.text[strlen(HEAD SEND("1"))] = '\0';
 	is(s.text, HEAD SEND("1"), "sessions are added behind what was there");

@@ -1,0 +1,560 @@
+#include "lib/compare/comparison.h"
+
+#include "lib/report/units.h"
+
+#define LABEL (PLAN_NAME + 16) /* bytes of a name with its time, or of a figure with its interval */
+
+/*
+ * Names.
+ */
+
+static bool differs(const struct plan *p, int factor, int run)
+{
+	return strcmp(plan_value(&p->run[0], factor), plan_value(&p->run[run], factor)) != 0;
+}
+
+/* Whether a factor differs from that of the first run wherever another one does. */
+static bool differs_as(const struct plan *p, int factor, int other)
+{
+	int i = 0;
+
+	while (i < p->n && (differs(p, factor, i) || !differs(p, other, i)))
+		i++;
+	return i == p->n;
+}
+
+/* The factors in which the runs differ, as a set, and those that every name has. */
+static unsigned differing_in(const struct plan *p)
+{
+	const struct factor *f = p->kind->factor;
+	unsigned parts = 0, own, other;
+	int i, k;
+
+	for (i = 0; i < p->kind->factors; i++)
+		for (k = 0; k < p->n; k++)
+			parts |= f[i].is_named || differs(p, i, k) ? 1u << i : 0u;
+	for (i = 0; i < p->kind->factors; i++) {
+		if (f[i].alias == NULL)
+			continue;
+		own = 1u << i;
+		other = 1u << (f[i].alias - f);
+		parts &= parts & other && differs_as(p, i, (int)(f[i].alias - f)) ? ~other : ~own;
+	}
+	return parts;
+}
+
+/* The factors that all runs have in common, and that are not only known apart. */
+static unsigned common_in(const struct plan *p)
+{
+	unsigned parts = ~differing_in(p);
+	int i;
+
+	for (i = 0; i < p->kind->factors; i++)
+		parts &= p->kind->factor[i].is_apart ? ~(1u << i) : ~0u;
+	return parts;
+}
+
+/* `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method. */
+static const char *name_of(const struct plan *p, int run, unsigned parts, char buf[PLAN_NAME])
+{
+	const struct factor *f = p->kind->factor;
+	const char *value;
+	int i, comma;
+
+	buf[0] = '\0';
+	for (comma = 0; comma < 2; comma++)
+		for (i = 0; i < p->kind->factors; i++) {
+			value = plan_value(&p->run[run], i);
+			if (!(parts & 1u << i) || *value == '\0' || f[i].follows_comma != comma)
+				continue;
+			if (buf[0] != '\0')
+				string_append(buf, PLAN_NAME, "%s", comma ? ", " : " ");
+			f[i].append(buf, value, buf[0] == '\0');
+		}
+	return buf;
+}
+
+const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE])
+{
+	char name[PLAN_NAME];
+
+	snprintf(buf, COMPARISON_PLACE, "round %d", p->rounds + 1);
+	if (p->n > 1)
+		string_append(buf, COMPARISON_PLACE, ", %s", name_of(p, i, differing_in(p), name));
+	return buf;
+}
+
+/*
+ * Text.
+ */
+
+/* The mean of a measure and half of its interval, as `61.2%? +-0.4%`. */
+static const char *measure_text(const struct measure *m, double mean, double half, unsigned unsafe,
+				char buf[FIGURE_STRLEN])
+{
+	const struct figure *row = figure_named(m->key);
+	const double unit = row->kind == FIGURE_BIT_RATE ? 8 * 1024 : 1; /* of KiB/s */
+	char text[FIGURE_STRLEN];
+
+	if (row->kind == FIGURE_LOAD)
+		return load_text(mean, half, unsafe, buf);
+	if (row->kind == FIGURE_COST)
+		return cost_text(mean, half, unsafe, buf);
+	grouped(mean / unit, buf);
+	if (isfinite(half))
+		string_append(buf, FIGURE_STRLEN, " +-%s", grouped(half / unit, text));
+	return buf;
+}
+
+/* Whether a measure is known of any run of the plans. */
+static bool is_known(const struct plan *p, int measure)
+{
+	int i;
+
+	for (i = 0; i < p->n; i++)
+		if (!isnan(plan_mean(p, i, measure).value) ||
+		    (p->before != NULL && !isnan(plan_mean(p->before, i, measure).value)))
+			return true;
+	return false;
+}
+
+/* Whether the measure is known of the other end, too. */
+static bool has_two_ends(const struct plan *p, const struct measure *m)
+{
+	const struct measure *other = p->kind->measure;
+	int i;
+
+	for (i = 0; i < p->kind->measures; i++, other++)
+		if (other->end != m->end && strcmp(other->key, m->key) == 0 && is_known(p, i))
+			return true;
+	return false;
+}
+
+/* The name of run i; if there are two plans, with the time of the plan `of`. */
+static const char *label(const struct plan *p, const struct plan *of, int i, char buf[LABEL])
+{
+	char name[PLAN_NAME];
+
+	snprintf(buf, LABEL, "%s%s", name_of(p, i, differing_in(p), name),
+		 p->before == NULL ? ""
+		 : of == p->before ? " before"
+				   : " now");
+	return buf;
+}
+
+/* Prints run i of the plan `of`, or if that is NULL the table's head, with names of that width. */
+static void print_row(const struct plan *p, const struct plan *of, int i, int width)
+{
+	const struct measure *m = p->kind->measure;
+	char text[LABEL];
+	struct estimate e;
+	int k;
+
+	report("%-*s", width, of == NULL ? "run" : label(p, of, i, text));
+	for (k = 0; k < p->kind->measures; k++, m++) {
+		if (m->title == NULL || !is_known(p, k))
+			continue;
+		e = plan_mean(of != NULL ? of : p, i, k);
+		report("  %*s", m->width,
+		       of == NULL ? m->title
+				  : measure_text(m, e.value, statistics_half(&e),
+						 plan_unsafe(of, i, k), text));
+	}
+	report("\n");
+}
+
+static void print_table(const struct plan *p, bool quiet)
+{
+	char text[LABEL];
+	int i, width = 0;
+
+	for (i = 0; i < p->n; i++)
+		width = (int)fmax(width, (double)strlen(label(p, p->before, i, text)));
+	if (!quiet)
+		print_row(p, NULL, 0, width);
+	for (i = 0; i < p->n; i++) {
+		if (p->before != NULL)
+			print_row(p, p->before, i, width);
+		print_row(p, p, i, width);
+	}
+}
+
+/* `2.61 (2.48 to 2.75)`, or without an interval `2.61`; `2.61?` of an unsafe load */
+static const char *times(const struct estimate *e, unsigned unsafe, char buf[LABEL])
+{
+	const int places = e->value < 10 ? 2 : 1;
+	char text[FIGURE_STRLEN];
+
+	snprintf(buf, LABEL, "%s%s", decimal(e->value, places, text), unsafe != 0 ? "?" : "");
+	if (!isnan(e->low)) {
+		string_append(buf, LABEL, " (%s", decimal(e->low, places, text));
+		string_append(buf, LABEL, " to %s)", decimal(e->high, places, text));
+	}
+	return buf;
+}
+
+/* Compares run i with its reference, or with itself before, in words. */
+static void print_ratio(const struct plan *p, int i, int measure)
+{
+	const struct measure *m = &p->kind->measure[measure];
+	const struct plan *than = p->before != NULL ? p->before : p;
+	const int k = p->before != NULL ? i : plan_reference(p, i);
+	const unsigned unsafe = plan_unsafe(p, i, measure) | plan_unsafe(than, k, measure);
+	struct estimate e = plan_ratio(p, i, measure);
+	char text[LABEL];
+	const char *note = e.low <= 1 && e.high >= 1 ? "no difference is shown" : NULL;
+	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
+
+	if (isnan(plan_mean(p, i, measure).value) || isnan(plan_mean(than, k, measure).value))
+		return;
+	/* Figures that are near 0 may differ without end. */
+	if (!isfinite(e.value) || isinf(e.low) || isinf(e.high)) {
+		e = (struct estimate){NAN, NAN, NAN};
+		note = "a figure is not above 0, or they vary too much";
+	}
+	wrap_add(&w, "", "%s", label(p, p, i, text));
+	wrap_add(&w, " ", "%s %s", m->verb[has_two_ends(p, m)], times(&e, unsafe, text));
+	wrap_add(&w, " ", "%s %s%s", m->times, label(p, than, k, text), note != NULL ? ":" : "");
+	if (note != NULL)
+		wrap_add(&w, " ", "%s", note);
+	report("\n");
+}
+
+/* The end of a run that has a figure: this one, unless only the other knows it. */
+static const struct figures *end_with(const struct plan_run *run, const struct figure *row)
+{
+	return &run->sum[isnan(figure_value(row, &run->sum[0]))];
+}
+
+/* How many runs know a figure that may explain their difference; 0 if it hardly differs, or does not matter. */
+static int explaining(const struct plan *p, const struct figure *row)
+{
+	double value, least = INFINITY, most = -INFINITY;
+	bool explains;
+	int i, n = 0;
+
+	for (i = 0; i < p->n; i++) {
+		value = figure_value(row, end_with(&p->run[i], row));
+		least = value < least ? value : least;
+		most = value > most ? value : most;
+		n += !isnan(value);
+	}
+	explains = row->kind != FIGURE_SHARE   ? most > 1.1 * least
+		   : row->group == GROUP_WAITS ? most - least > 0.05
+					       : most >= 0.001;
+	return explains ? n : 0;
+}
+
+/* A line for each figure, of all rounds together, that may explain how the runs differ. */
+static void print_why(const struct plan *p)
+{
+	const unsigned parts = differing_in(p);
+	char name[PLAN_NAME], text[UNSAFE_STRLEN];
+	const struct figure *row;
+	const struct figures *f;
+	struct wrap w;
+	int i, n;
+
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		n = row->objects & IN_WHY ? explaining(p, row) : 0;
+		if (n == 0)
+			continue;
+		w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
+		wrap_add(&w, "", "%s%s:", row->group == GROUP_WAITS ? "TCP waited for " : "",
+			 row->label);
+		for (i = 0; n > 0; i++) {
+			f = end_with(&p->run[i], row);
+			if (!isnan(figure_value(row, f)))
+				wrap_add(&w, " ", "%s %s%s", name_of(p, i, parts, name),
+					 figure_text(row, f, text), --n > 0 ? "," : "");
+		}
+		report("\n");
+	}
+}
+
+/* A line for each reason why loads were unsafe, or could not be measured. */
+static void print_unsafe(const struct plan *p)
+{
+	bool known = false;
+	int i;
+
+	for (i = 0; i < p->kind->measures; i++)
+		known |= p->kind->measure[i].is_of_load && p->kind->measure[i].title != NULL &&
+			 is_known(p, i);
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (p->unsafe_runs[i] > 0)
+			report("%s in %d of %d run%s: %s\n", limits_name(i), p->unsafe_runs[i],
+			       p->added, plural((uint64_t)p->added),
+			       known ? "unsafe (?)" : "no load could be measured");
+}
+
+/* The sessions of a file, the last one first: their rounds, machine, date and title. */
+static void print_sessions(const struct plan *p, const char *path)
+{
+	const char *title;
+
+	for (; p != NULL; p = p->earlier) {
+		report("before: %d round%s in %s: %s\n", p->rounds, plural((uint64_t)p->rounds),
+		       printable(path), plan_setting(p, "machine"));
+		title = plan_setting(p, "title");
+		if (plan_setting(p, "date")[0] != '\0')
+			report("  of %s%s%s\n", plan_setting(p, "date"),
+			       title[0] != '\0' ? ": " : "", title);
+	}
+}
+
+/*
+ * Prints each setting that is known to differ between a plan and a session, or an earlier one: a line of text,
+ * or its key in JSON.
+ */
+static void print_differences(const struct plan *now, const struct plan *then, struct json *j)
+{
+	const struct difference *d = now->kind->difference;
+	const struct plan *p;
+	const char *value, *other;
+	int i;
+
+	for (i = 0; i < now->kind->differences; i++, d++) {
+		value = plan_setting(now, d->key);
+		for (p = then; p != NULL; p = p->earlier) {
+			other = plan_setting(p, d->key);
+			if (*value != '\0' && *other != '\0' && strcmp(other, value) != 0)
+				break;
+		}
+		if (p != NULL && j != NULL)
+			json_string(j, NULL, d->key);
+		else if (p != NULL)
+			report("%s differs: %s then, %s now%s\n", d->what, other, value, d->unit);
+	}
+}
+
+/* Prints how many rounds there are, and what all runs have in common. */
+static void print_rounds(const struct plan *p, int rounds, const char *more)
+{
+	char name[PLAN_NAME];
+	const char *common = name_of(p, 0, common_in(p), name);
+
+	report("%d round%s of %d run%s%s\n", rounds, plural((uint64_t)rounds), p->n,
+	       plural((uint64_t)p->n), more);
+	if (common[0] != '\0')
+		report("each run: %s\n", common);
+}
+
+void comparison_print_size(const struct comparison *c)
+{
+	const int runs = c->plan->n * c->opt->rounds;
+	const double seconds = runs * c->seconds;
+	char text[FIGURE_STRLEN];
+
+	report("%s%d run%s", c->opt->precision > 0 ? "at most " : "", runs, plural((uint64_t)runs));
+	if (seconds >= 100)
+		report(", about %s minutes", grouped(seconds / 60, text));
+	else if (seconds > 0)
+		report(", about %s seconds", grouped(ceil(seconds), text));
+	report("\n");
+}
+
+void comparison_print_runs(const struct comparison *c)
+{
+	const struct plan *p = c->plan;
+	char name[PLAN_NAME];
+	int i;
+
+	comparison_print_size(c);
+	print_rounds(p, c->opt->rounds, "");
+	for (i = 0; i < p->n; i++)
+		report("%s\n", name_of(p, i, differing_in(p), name));
+}
+
+/* Prints the rounds, and the other sessions. */
+static void print_above(const struct plan *p, const struct compare_options *opt)
+{
+	print_rounds(p, p->rounds, "; means and 95% intervals");
+	print_sessions(p->before, opt->against);
+	if (p->kept != NULL)
+		report("this is session %d in %s\n", plan_sessions(p->kept) + 1,
+		       printable(opt->save));
+	print_differences(p, p->before, NULL);
+	print_differences(p, p->kept, NULL);
+}
+
+/*
+ * JSON.
+ */
+
+/* An estimate in the unit of its key, which begins with `remote_` if it is of the other end. */
+static void json_estimate(struct json *j, const char *name, int end, const char *value_key,
+			  struct estimate e, double factor)
+{
+	char key[64];
+
+	if (!isfinite(factor * e.value))
+		return;
+	snprintf(key, sizeof(key), "%s%s", end == 1 ? PLAN_REMOTE : "", name);
+	json_open(j, key, '{');
+	json_number(j, value_key, factor * e.value);
+	json_number(j, "low", factor * e.low);
+	json_number(j, "high", factor * e.high);
+	json_close(j, '}');
+}
+
+/* The means of run i, and what made them unsafe. */
+static void json_figures(struct json *j, const struct plan *p, int i)
+{
+	const struct measure *m = p->kind->measure;
+	unsigned unsafe = 0;
+	int k;
+
+	for (k = 0; k < p->kind->measures; k++, m++) {
+		if (m->title != NULL)
+			json_estimate(j, m->key, m->end, "mean", plan_mean(p, i, k),
+				      figure_factor(figure_named(m->key)));
+		unsafe |= plan_unsafe(p, i, k);
+	}
+	json_unsafe(j, unsafe);
+}
+
+static void json_values(struct json *j, const struct plan *p, int i)
+{
+	const struct factor *f = p->kind->factor;
+	const char *value;
+	int k;
+
+	for (k = 0; k < p->kind->factors; k++) {
+		value = plan_value(&p->run[i], k);
+		if (f[k].is_number && *value != '\0')
+			json_number(j, f[k].key, strtod(value, NULL));
+		else if (*value != '\0')
+			json_string(j, f[k].key, value);
+	}
+}
+
+/* The rows that may explain a difference, of this end, then those that only the other end knows. */
+static void json_why(struct json *j, const struct plan_run *run)
+{
+	const struct figure *row;
+
+	json_open(j, "why", '{');
+	json_rows(j, &run->sum[0], IN_WHY);
+	for (row = figure_table; row < figure_table + figure_rows; row++)
+		if (row->objects & IN_WHY && end_with(run, row) == &run->sum[1])
+			json_number(j, row->key,
+				    figure_factor(row) * figure_value(row, &run->sum[1]));
+	json_close(j, '}');
+}
+
+static void json_run(struct json *j, const struct plan *p, int i)
+{
+	const struct measure *m = p->kind->measure;
+	int k;
+
+	json_open(j, NULL, '{');
+	json_values(j, p, i);
+	json_figures(j, p, i);
+	json_why(j, &p->run[i]);
+	json_count(j, "unsafe_rounds", p->run[i].unsafe_rounds);
+	if (p->before != NULL) {
+		json_open(j, "before", '{');
+		json_figures(j, p->before, i);
+		json_close(j, '}');
+	}
+	for (k = 0; k < p->kind->measures; k++, m++)
+		if (m->ratio_key != NULL)
+			json_estimate(j, m->ratio_key, m->end, "ratio", plan_ratio(p, i, k), 1);
+	json_close(j, '}');
+}
+
+static void print_json(const struct comparison *c, const char *error)
+{
+	const struct plan *p = c->plan;
+	struct json j;
+	int i;
+
+	c->begin_json(&j, c->arg);
+	json_count(&j, "rounds", (uint64_t)p->rounds);
+	if (p->before != NULL) {
+		json_count(&j, "sessions", (uint64_t)plan_sessions(p));
+		json_string(&j, "against", plan_setting(p->before, "machine"));
+		json_count(&j, "against_rounds", (uint64_t)p->before->rounds);
+		json_count(&j, "against_sessions", (uint64_t)plan_sessions(p->before));
+		json_open(&j, "against_differs", '[');
+		print_differences(p, p->before, &j);
+		json_close(&j, ']');
+	}
+	json_open(&j, "runs", '[');
+	for (i = 0; i < p->n; i++)
+		json_run(&j, p, i);
+	json_close(&j, ']');
+	json_close(&j, '}');
+	json_report_close(&j, error);
+}
+
+/*
+ * Both.
+ */
+
+/* Prints the ratios of the measures that are of a load, or of those that are not. */
+static void print_ratios(const struct plan *p, bool of_load)
+{
+	const struct measure *m = p->kind->measure;
+	int i, k;
+
+	for (k = 0; k < p->kind->measures; k++)
+		for (i = p->before != NULL ? 0 : 1; i < p->n; i++)
+			if (m[k].ratio_key != NULL && m[k].is_of_load == of_load)
+				print_ratio(p, i, k);
+}
+
+void comparison_print(const struct comparison *c, const char *error)
+{
+	const struct plan *p = c->plan;
+	const double precision = c->opt->precision;
+
+	if (c->json) {
+		print_json(c, error);
+		return;
+	}
+	if (!c->quiet)
+		print_above(p, c->opt);
+	print_table(p, c->quiet);
+	if (c->quiet)
+		return;
+	print_ratios(p, true);
+	print_ratios(p, false);
+	if (p->before != NULL && p->before->earlier == NULL && p->earlier == NULL)
+		report("one session each: the ratio includes what lasts for a session, such as a "
+		       "boot, the\n  CPUs of interrupts or other guests of the host: repeat both "
+		       "(--save adds one)\n");
+	if (p->rounds > 1 && p->n > (p->before != NULL ? 1 : 2))
+		report("95%% is for each interval by itself: of 20 equal runs, one differs by "
+		       "chance\n");
+	if (precision > 0 && !plan_is_precise(p, precision))
+		report("--precision %g%% was not reached in %d round%s%s\n", percent(precision),
+		       p->rounds, plural((uint64_t)p->rounds),
+		       plan_is_hopeless(p, precision)
+			       ? ":\n  the error that all rounds share is larger: run longer (-t)"
+			       : "");
+	print_why(p);
+	print_unsafe(p);
+	if (p->rounds == 1)
+		report("one round has no interval: repeat it (-r 5)\n");
+}
+
+void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,
+			     const char *path)
+{
+	char name[PLAN_NAME], other[PLAN_NAME];
+	int i = 0;
+
+	if (saved == NULL)
+		die("%s: %s has no session of --save", option, printable(path));
+	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
+	if (p->n != saved->n)
+		die("%s: %s is of another plan: %d run%s a round, not %d", option, printable(path),
+		    saved->n, plural((uint64_t)saved->n), p->n);
+	while (i < p->n && plan_is_same_run(p->kind, &p->run[i], &saved->run[i]))
+		i++;
+	if (i < p->n)
+		die("%s: %s is of another plan: its run %d is %s, not %s", option, printable(path),
+		    i + 1, name_of(saved, i, ~0u, name), name_of(p, i, ~0u, other));
+}

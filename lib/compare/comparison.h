@@ -1,0 +1,53 @@
+/*
+ * comparison.h: what is printed of a comparison: its runs, a table, what differs in words, or JSON.
+ *
+ *	struct comparison c = {.plan = &plan, .opt = &opt->compare, .begin_json = begin};
+ *
+ *	comparison_print_size(&c);
+ *	...
+ *	comparison_print(&c, NULL);
+ */
+#pragma once
+
+#include "lib/compare/plan.h"
+#include "lib/report/json.h"
+
+/* The options of a program that compares. */
+struct compare_options {
+	int rounds;                 /* at most */
+	double precision;           /* a share of each cost; 0: not given */
+	const char *save, *against; /* files; NULL: not given */
+	bool dry;                   /* the runs are only printed */
+};
+
+struct comparison {
+	struct plan *plan;
+	const struct compare_options *opt;
+	bool is_wanted; /* there is more than one run, or an option that only a comparison has */
+	bool quiet, json;
+	double seconds; /* about how long a run takes; 0: not known */
+	/* Begins the report in JSON: opens the object `comparison`, with the members that the program adds. */
+	void (*begin_json)(struct json *j, void *arg);
+	void *arg;
+};
+
+#define COMPARISON_PLACE (PLAN_NAME + 32)
+
+/* Where messages about run i of the round that is under way belong: `round 1, send 64k`. */
+const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE]);
+
+/* Prints how many runs there are at most, and about how long they take if that is known. */
+void comparison_print_size(const struct comparison *c);
+
+/* Prints all runs of a round, before there is any. */
+void comparison_print_runs(const struct comparison *c);
+
+/*
+ * Prints the rounds that are complete, of which there is one at least: a row for each run with the means and
+ * their 95 % intervals, and in words how many times the first it costs.  In JSON the error, too; NULL: none.
+ */
+void comparison_print(const struct comparison *c, const char *error);
+
+/* Dies unless a session of the file that `option` names has the same runs as a plan, in its order. */
+void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,
+			     const char *path);

@@ -1,0 +1,176 @@
+/*
+ * plan.h: a comparison: runs, each of them once a round, and their figures.  What tells the runs apart, and
+ * what is compared, are tables that the program brings.
+ *
+ *	plan_open(&plan, &kind, runs_a_round, rounds);
+ *	plan_set_value(&plan.run[0], METHOD, "send");
+ *	...
+ *	while (plan.rounds < rounds && !plan_is_precise(&plan, 0.03))
+ *		for (k = 0; k < plan.n; k++)
+ *			plan_add(&plan, plan_turn(&plan, k), &(struct plan_result){...});
+ *	ratio = plan_ratio(&plan, 1, COST);
+ *	plan_close(&plan);
+ */
+#pragma once
+
+#include "lib/load/statistics.h"
+#include "lib/report/figures.h"
+
+#define PLAN_RUNS_MAX   1024 /* a round */
+#define PLAN_ROUNDS     5    /* without -r */
+#define PLAN_ROUNDS_MAX 1000
+
+#define PLAN_NAME   256       /* bytes of a run's name */
+#define PLAN_REMOTE "remote_" /* before the key of a measure of the other end */
+
+/* What may tell runs apart, such as their number of streams. */
+struct factor {
+	const char *key;    /* in JSON and --save */
+	bool is_number;     /* in JSON */
+	bool is_named;      /* every name has it */
+	bool is_apart;      /* it is named only where it differs */
+	bool is_any;        /* a run without a value is the same as one with any */
+	bool follows_comma; /* in a name, behind those that do not */
+	const struct factor
+		*alias; /* the factor in whose place it is named, if it differs likewise; or NULL */
+	/* Appends a value to a name; `begins` if nothing stands before it. */
+	void (*append)(char name[PLAN_NAME], const char *value, bool begins);
+};
+
+/* What is compared, or tells how far that can be trusted: a row of the table of figures. */
+struct measure {
+	const char *key; /* of the row; with `remote_` before it if it is of the other end */
+	int end;         /* 0: of this host; 1: of the other end, if that is another host */
+	bool is_of_load; /* its errors are those of that host's load */
+	/* Its column; NULL: it is not compared. */
+	const char *title;
+	int width;
+	/* Its ratio, in JSON and in words; NULL: there is none. */
+	const char *ratio_key;
+	const char
+		*verb[2];  /* before the ratio; the second if the other end has the measure, too */
+	const char *times; /* behind it */
+};
+
+/* A column of --save: `round`, `unsafe`, the key of a factor or a measure, or else that of a setting. */
+struct column {
+	const char *name, *key;
+	double factor; /* from the column's unit to the key's */
+};
+
+/* A setting of which a line reports that it differs. */
+struct difference {
+	const char *key; /* in JSON, too */
+	const char *what, *unit;
+};
+
+/* The tables of a program. */
+struct plan_kind {
+	const char *program; /* whose sessions they are */
+	const struct factor *factor;
+	const struct measure *measure;
+	const struct column *column;
+	const struct difference *difference;
+	int factors, measures, columns, differences;
+	int instrument; /* the factor by which loads are measured */
+};
+
+struct setting {
+	char *key, *value;
+};
+
+/* A run of a plan, in all rounds. */
+struct plan_run {
+	char **value;           /* of each factor, as it was asked for; NULL: none, or not known */
+	double **figure;        /* of each measure, in each round; NAN: not known */
+	unsigned unsafe[2];     /* the reasons of all rounds, of this host and the other */
+	uint64_t unsafe_rounds; /* in which either had such a reason */
+	struct figures sum[2];  /* of all rounds together, of either end */
+};
+
+struct plan {
+	const struct plan_kind *kind;
+	struct plan_run *run;
+	int n;                           /* runs of a round */
+	int rounds;                      /* that are complete */
+	int added;                       /* runs, also of a round that is not complete */
+	int unsafe_runs[UNSAFE_REASONS]; /* those of them that it made unsafe, at either end */
+	struct setting *setting;         /* that all runs share */
+	int settings;
+	struct plan *earlier; /* the session before, of the same plan, or NULL */
+	struct plan *before;  /* the last session of --against, or NULL */
+	struct plan *kept;    /* the last session that the file of --save had, or NULL */
+	char *text;           /* the session, as the file of --save has it; NULL: it has not */
+};
+
+/* Makes a plan of `rounds` rounds at most, in which nothing is known yet. */
+void plan_open(struct plan *p, const struct plan_kind *kind, int runs, int rounds);
+void plan_close(struct plan *p);
+
+/* Store the value of a factor, or of a setting, with its control characters replaced. */
+void plan_set_value(struct plan_run *run, int factor, const char *value);
+void plan_set(struct plan *p, const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The value; empty if there is none. */
+const char *plan_value(const struct plan_run *run, int factor);
+const char *plan_setting(const struct plan *p, const char *key);
+
+/*
+ * Returns which run is the k-th of the round under way, from 0.  Each second round is in reverse order, so that
+ * a drift of the machine adds nothing to the ratio of two runs.
+ */
+int plan_turn(const struct plan *p, int k);
+
+/* What a run measured. */
+struct plan_result {
+	const struct figures *end[2]; /* either end's own; NULL: not known */
+	const struct figures
+		*host[2]; /* that have the load of either host; NULL: there is no other */
+};
+
+/* Adds run i of a round; the last of them completes the round. */
+void plan_add(struct plan *p, int i, const struct plan_result *res);
+
+/*
+ * The mean of a measure of run i.  Its interval adds two errors in quadrature: the scatter of the rounds, and the
+ * error that all rounds share, which more rounds do not reduce.  If there are earlier sessions, the scatter is
+ * that of the sessions' means.
+ */
+struct estimate plan_mean(const struct plan *p, int i, int measure);
+
+/*
+ * The run that run i is compared with: the first by the same instrument, and of the first by a second
+ * instrument the first of all.
+ */
+int plan_reference(const struct plan *p, int i);
+
+/*
+ * The ratio of a measure of run i to that of its reference in the same rounds.  The error that both share moves
+ * both loads by the same number of points, so that only the difference of its shares of the loads remains; two
+ * instruments share no error.
+ *
+ * Unless p->before is NULL, the ratio to the measure of the same run in that plan: by rounds, or by sessions if
+ * either plan has several.  A single session is taken to scatter like those of the other plan.
+ */
+struct estimate plan_ratio(const struct plan *p, int i, int measure);
+
+/* How many sessions there are, with the earlier ones. */
+int plan_sessions(const struct plan *p);
+
+/* The reasons that made a measure of run i unsafe in any session: one that is not of a load has none. */
+unsigned plan_unsafe(const struct plan *p, int i, int measure);
+
+/*
+ * Whether half of the interval of each cost, or without a load of each throughput, is at most this share of it,
+ * after this round and after the one before.  Fewer than PLAN_ROUNDS rounds are never precise: a few may agree
+ * by chance, and stopping just then gives too narrow an interval.
+ */
+bool plan_is_precise(const struct plan *p, double share);
+
+/* Whether no number of rounds can make them precise: the error that all rounds share is larger. */
+bool plan_is_hopeless(const struct plan *p, double share);
+
+/* Whether two runs of plans of one kind have the same values. */
+bool plan_is_same_run(const struct plan_kind *kind, const struct plan_run *a,
+		      const struct plan_run *b);

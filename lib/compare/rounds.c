@@ -1,0 +1,58 @@
+#include "lib/compare/rounds.h"
+
+void rounds_read_or_die(struct rounds *r)
+{
+	const struct compare_options *opt = r->comparison->opt;
+	struct plan *p = r->comparison->plan;
+
+	r->before = r->kept = (struct saved){.last = NULL};
+	if (opt->save != NULL) {
+		saved_read_or_die(&r->kept, p->kind, "--save", opt->save);
+		saved_append_or_die(p, opt->save);
+	}
+	if (opt->against != NULL) {
+		if (access(opt->against, R_OK) != 0)
+			die_errno("--against: %s", printable(opt->against));
+		saved_read_or_die(&r->before, p->kind, "--against", opt->against);
+		comparison_check_or_die(p, r->before.last, "--against", opt->against);
+		/* If both options name the same sessions, these count as the other side only. */
+		if (r->kept.last != NULL && strcmp(r->kept.text, r->before.text) != 0)
+			p->earlier = r->kept.last;
+	}
+	p->before = r->before.last;
+	p->kept = r->kept.last;
+}
+
+const char *rounds_run(const struct rounds *r, char why[DIE_MAX])
+{
+	static char name[COMPARISON_PLACE];
+	const struct compare_options *opt = r->comparison->opt;
+	struct plan *p = r->comparison->plan;
+	const char *error = NULL, *place = NULL;
+	int i, k, rounds;
+
+	while (p->rounds < opt->rounds && error == NULL && *r->stop <= 0) {
+		rounds = p->rounds;
+		for (k = 0; k < p->n && error == NULL && *r->stop <= 0; k++) {
+			i = plan_turn(p, k);
+			if (r->comparison->is_wanted)
+				place = comparison_run_place(p, i, name);
+			die_about(place);
+			error = r->once(r->arg, i, place, why);
+			die_about(NULL);
+		}
+		/* A signal may have come when a round was complete. */
+		if (opt->save != NULL && p->rounds > rounds)
+			saved_append_or_die(p, opt->save);
+		if (opt->precision > 0 &&
+		    (plan_is_precise(p, opt->precision) || plan_is_hopeless(p, opt->precision)))
+			break;
+	}
+	return *r->stop > 0 ? "interrupted" : error;
+}
+
+void rounds_close(struct rounds *r)
+{
+	saved_close(&r->before);
+	saved_close(&r->kept);
+}

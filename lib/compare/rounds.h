@@ -1,0 +1,36 @@
+/*
+ * rounds.h: makes the runs of a plan, one round after the other, and keeps their sessions.
+ *
+ *	struct rounds r = {.comparison = &c, .stop = &stop, .once = transfer, .arg = &transfers};
+ *
+ *	rounds_read_or_die(&r);
+ *	error = rounds_run(&r, why);
+ *	...
+ *	rounds_close(&r);
+ */
+#pragma once
+
+#include "lib/compare/comparison.h"
+#include "lib/compare/saved.h"
+
+struct rounds {
+	const struct comparison *comparison;
+	const _Atomic int *stop; /* above 0: the runs are interrupted */
+	/*
+	 * Makes a run, and adds its figures to the plan; messages about it begin with `place`, unless that is NULL.
+	 * Returns NULL or what is wrong, a text that may be in `why`.
+	 */
+	const char *(*once)(void *arg, int run, const char *place, char why[DIE_MAX]);
+	void *arg;
+	struct saved before, kept; /* the files of --against and --save */
+};
+
+/* Reads the files of --save and --against, and tries to write that of --save, or dies. */
+void rounds_read_or_die(struct rounds *r);
+
+/*
+ * Runs the plan until its rounds are complete, or precise enough, or a run fails.  Each round that is complete is
+ * saved.  Returns NULL or what is wrong.
+ */
+const char *rounds_run(const struct rounds *r, char why[DIE_MAX]);
+void rounds_close(struct rounds *r);

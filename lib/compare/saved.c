@@ -1,0 +1,310 @@
+#include "lib/compare/saved.h"
+
+#include <sys/utsname.h>
+
+#include "lib/compare/comparison.h"
+
+#define NOT_SAVED   "was not written by --save of this version"
+#define COLUMNS_MAX 64
+
+/* What a column has; `which` is the factor, the measure or the end, and `unit` is that of the measure. */
+struct field {
+	enum { ROUND, FACTOR, MEASURE, REASONS, SETTING } kind;
+	int which;
+	char key[64]; /* of a setting */
+	const struct figure *row;
+	double unit;
+};
+
+struct fields {
+	struct field field[COLUMNS_MAX];
+	int n;
+};
+
+static bool is_remote(const char *key)
+{
+	return strncmp(key, PLAN_REMOTE, strlen(PLAN_REMOTE)) == 0;
+}
+
+static struct field field_named(const struct plan_kind *kind, const char *name)
+{
+	const struct column *c = kind->column;
+	struct field f = {.kind = SETTING, .unit = 1};
+	const char *key;
+	int i;
+
+	while (c < kind->column + kind->columns && strcmp(c->name, name) != 0)
+		c++;
+	if (c < kind->column + kind->columns) {
+		name = c->key;
+		f.unit = c->factor;
+	}
+	snprintf(f.key, sizeof(f.key), "%s", name);
+	key = is_remote(name) ? name + strlen(PLAN_REMOTE) : name;
+	if (strcmp(name, "round") == 0)
+		f.kind = ROUND;
+	if (strcmp(key, "unsafe") == 0) {
+		f.kind = REASONS;
+		f.which = is_remote(name);
+	}
+	for (i = 0; i < kind->factors; i++)
+		if (strcmp(kind->factor[i].key, name) == 0) {
+			f.kind = FACTOR;
+			f.which = i;
+		}
+	for (i = 0; i < kind->measures; i++)
+		if (strcmp(kind->measure[i].key, key) == 0 &&
+		    kind->measure[i].end == is_remote(name)) {
+			f.kind = MEASURE;
+			f.which = i;
+			f.row = figure_named(key);
+			f.unit = figure_factor(f.row) / f.unit;
+		}
+	return f;
+}
+
+/*
+ * Writing.
+ */
+
+/* `-` is what is not known, or cannot be read again. */
+static void print_field(FILE *f, const struct plan *p, const struct field *c, int round, int run)
+{
+	const struct plan_run *r = &p->run[run];
+	char buf[UNSAFE_STRLEN] = "";
+	const char *text = buf;
+	double value;
+
+	switch (c->kind) {
+	case ROUND: snprintf(buf, sizeof(buf), "%d", round + 1); break;
+	case FACTOR: text = plan_value(r, c->which); break;
+	case REASONS: limits_format(r->unsafe[c->which], buf); break;
+	case SETTING: text = plan_setting(p, c->key); break;
+	case MEASURE:
+		value = r->figure[c->which][round];
+		if (figure_is_possible(c->row->kind, value))
+			snprintf(buf, sizeof(buf), "%.9g", value * c->unit);
+	}
+	fputs(text[0] != '\0' ? text : "-", f);
+}
+
+/* Returns the text of a plan's session, to be freed; the first of a file has the columns' names. */
+static char *session_text(const struct plan *p, bool is_first)
+{
+	const int columns = p->kind->columns;
+	struct field field[COLUMNS_MAX];
+	struct utsname u;
+	size_t size;
+	char *text;
+	FILE *f = open_memstream(&text, &size);
+	int i, k;
+
+	if (f == NULL)
+		die_errno("a session");
+	uname(&u);
+	fprintf(f, "# %s %s, %s %s %s, %s\n", p->kind->program, VERSION, u.sysname, u.release,
+		u.machine, u.nodename);
+	for (k = 0; k < columns; k++) {
+		field[k] = field_named(p->kind, p->kind->column[k].name);
+		if (is_first)
+			fprintf(f, "%s%c", p->kind->column[k].name, k < columns - 1 ? '\t' : '\n');
+	}
+	for (i = 0; i < p->rounds * p->n; i++)
+		for (k = 0; k < columns; k++) {
+			print_field(f, p, &field[k], i / p->n, i % p->n);
+			fputc(k < columns - 1 ? '\t' : '\n', f);
+		}
+	if (fclose(f) != 0)
+		die_errno("a session");
+	return text;
+}
+
+/* What a file is to have: a session between those before and behind it. */
+struct content {
+	size_t before; /* bytes */
+	const char *text, *session, *behind;
+};
+
+static void print_content(FILE *f, const void *content)
+{
+	const struct content *c = content;
+
+	fwrite(c->text, 1, c->before, f);
+	fprintf(f, "%s%s", c->session, c->behind);
+}
+
+void saved_append_or_die(struct plan *p, const char *path)
+{
+	const int lock = file_lock_or_die(path);
+	struct content c = {.session = ""};
+	struct saved now;
+	const char *own;
+
+	saved_read_or_die(&now, p->kind, "--save", path);
+	if (now.last != NULL)
+		comparison_check_or_die(p, now.last, "--save", path);
+	own = p->text != NULL ? strstr(now.text, p->text) : NULL;
+	c.text = now.text;
+	c.behind = own != NULL ? own + strlen(p->text) : now.text + strlen(now.text);
+	c.before = (size_t)((own != NULL ? own : c.behind) - now.text);
+	if (p->rounds > 0) {
+		free(p->text);
+		c.session = p->text = session_text(p, c.before == 0);
+	}
+	file_replace_or_die(path, p->rounds > 0 || c.before > 0 ? print_content : NULL, &c);
+	saved_close(&now);
+	close(lock);
+}
+
+/*
+ * Reading.
+ */
+
+/* Returns false if it is not what the column has, or no host can have measured it. */
+static bool parse_field(char *text, struct plan *p, const struct field *c, int round, int run)
+{
+	struct plan_run *r = &p->run[run];
+	double value;
+	char *end;
+
+	if (strcmp(text, "-") == 0)
+		return c->kind != ROUND;
+	value = strtod(text, &end);
+	switch (c->kind) {
+	case ROUND: return *end == '\0' && value == round + 1;
+	case FACTOR:
+		plan_set_value(r, c->which, text);
+		return !p->kind->factor[c->which].is_number ||
+		       (end > text && *end == '\0' && figure_is_possible(FIGURE_COUNT, value));
+	case REASONS: return limits_parse(text, &r->unsafe[c->which]);
+	case SETTING:
+		if (round == 0 && run == 0)
+			plan_set(p, c->key, "%s", text);
+		return true;
+	default:
+		value /= c->unit;
+		r->figure[c->which][round] = value;
+		return end > text && *end == '\0' && figure_is_possible(c->row->kind, value);
+	}
+}
+
+/* The lines are in the order of the rounds; each round has the runs of the session before. */
+static bool parse_lines(char *text, int lines, struct plan *p, const struct fields *columns)
+{
+	char *line, *field;
+	int i, k;
+
+	for (i = 0; i < lines; i++) {
+		line = strsep(&text, "\n");
+		for (k = 0; k < columns->n && (field = strsep(&line, "\t")) != NULL; k++)
+			if (!parse_field(field, p, &columns->field[k], i / p->n, i % p->n))
+				return false;
+		if (k < columns->n || line != NULL ||
+		    (p->earlier != NULL &&
+		     (p->n != p->earlier->n ||
+		      !plan_is_same_run(p->kind, &p->run[i % p->n], &p->earlier->run[i % p->n]))))
+			return false;
+	}
+	p->rounds = lines / p->n;
+	return true;
+}
+
+/* Reads the names of the columns. */
+static bool parse_names(char *line, const struct plan_kind *kind, struct fields *columns)
+{
+	char *name;
+
+	columns->n = 0;
+	while ((name = strsep(&line, "\t")) != NULL && columns->n < COLUMNS_MAX)
+		columns->field[columns->n++] = field_named(kind, name);
+	return name == NULL;
+}
+
+/* Adds a session of which `text` has the lines, behind `# `. */
+static const char *parse_session(char *text, const struct plan_kind *kind, struct fields *columns,
+				 struct saved *s)
+{
+	const char *machine = strsep(&text, "\n"), *c;
+	const size_t n = strlen(kind->program);
+	int lines = 0, runs = 0;
+	struct plan *p;
+
+	if (strncmp(machine, kind->program, n) != 0 || machine[n] != ' ')
+		return NOT_SAVED;
+	if (strncmp(text, "round\t", 6) == 0 && !parse_names(strsep(&text, "\n"), kind, columns))
+		return NOT_SAVED;
+	for (c = text; *c != '\0'; c = strchr(c, '\n') + 1, lines++)
+		runs += strncmp(c, "1\t", 2) == 0;
+	if (runs == 0 || lines % runs != 0 || runs > PLAN_RUNS_MAX ||
+	    lines / runs > PLAN_ROUNDS_MAX)
+		return "has no complete round";
+	p = alloc_or_die(1, sizeof(*p), "a session");
+	plan_open(p, kind, runs, lines / runs);
+	p->earlier = s->last;
+	s->last = p;
+	plan_set(p, "machine", "%s", machine);
+	if (columns->n == 0 || columns->field[0].kind != ROUND ||
+	    !parse_lines(text, lines, p, columns))
+		return "has a line that --save of this version has not written there";
+	return NULL;
+}
+
+const char *saved_parse(char *text, const struct plan_kind *kind, struct saved *s)
+{
+	struct fields columns = {.n = 0};
+	const char *why = NULL;
+	char *next;
+
+	if (strncmp(text, "# ", 2) != 0 || text[strlen(text) - 1] != '\n')
+		return NOT_SAVED;
+	for (; text != NULL && why == NULL; text = next) {
+		next = strstr(text + 1, "\n# ");
+		if (next != NULL)
+			*++next = '\0';
+		why = parse_session(text + 2, kind, &columns, s);
+	}
+	if (why != NULL)
+		saved_close(s);
+	return why;
+}
+
+void saved_read_or_die(struct saved *s, const struct plan_kind *kind, const char *option,
+		       const char *path)
+{
+	const int fd = open_retry(path, O_RDONLY | O_NONBLOCK);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+	size_t size = 1;
+	ssize_t len = -1;
+	const char *why;
+	char *copy;
+
+	*s = (struct saved){.text = alloc_or_die(size, 1, path)};
+	if (f == NULL && errno == ENOENT)
+		return;
+	/* A FIFO without a writer is empty; of one that has a writer, all is waited for. */
+	if (f == NULL || fcntl(fd, F_SETFL, 0) != 0 ||
+	    ((len = getdelim(&s->text, &size, '\0', f)) < 0 && !feof(f)))
+		die_errno("%s: %s", option, printable(path));
+	/* cppcheck-suppress nullPointerRedundantCheck ; die_errno() does not return */
+	fclose(f);
+	if (len <= 0)
+		return;
+	copy = strcpy(alloc_or_die(strlen(s->text) + 1, 1, path), s->text);
+	why = s->text[len - 1] == '\0' ? NOT_SAVED : saved_parse(copy, kind, s);
+	if (why != NULL)
+		die("%s: %s %s", option, printable(path), why);
+	free(copy);
+}
+
+void saved_close(struct saved *s)
+{
+	struct plan *p, *earlier;
+
+	for (p = s->last; p != NULL; p = earlier) {
+		earlier = p->earlier;
+		plan_close(p);
+		free(p);
+	}
+	free(s->text);
+	*s = (struct saved){.last = NULL};
+}

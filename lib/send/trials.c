@@ -1,0 +1,391 @@
+#include "lib/send/trials.h"
+
+#include <limits.h>
+#include <time.h>
+
+#include "lib/send/sender.h"
+
+/*
+ * The tables.
+ */
+
+static void append_value(char name[PLAN_NAME], const char *value, bool begins)
+{
+	(void)begins;
+	string_append(name, PLAN_NAME, "%s", value);
+}
+
+/* Bytes of a call, in units of 1024 as the options have them. */
+static void append_size(char name[PLAN_NAME], const char *value, bool begins)
+{
+	uint64_t bytes = strtoull(value, NULL, 10);
+	int unit = 0;
+
+	for (; unit < 4 && bytes > 0 && bytes % 1024 == 0; unit++)
+		bytes /= 1024;
+	string_append(name, PLAN_NAME, "%" PRIu64 "%.*s%s", bytes, unit > 0, &" kmgt"[unit],
+		      begins ? " a call" : "");
+}
+
+static void append_streams(char name[PLAN_NAME], const char *value, bool begins)
+{
+	(void)begins;
+	string_append(name, PLAN_NAME, "%s stream%s", value, plural(strtoull(value, NULL, 10)));
+}
+
+static void append_instrument(char name[PLAN_NAME], const char *value, bool begins)
+{
+	append_value(name, strcmp(value, LOAD_BY_SOAKING) == 0 ? "soaked" : "unsoaked", begins);
+}
+
+static void append_receiver(char name[PLAN_NAME], const char *value, bool begins)
+{
+	(void)begins;
+	string_append(name, PLAN_NAME, "to %s", value);
+}
+
+static void append_port(char name[PLAN_NAME], const char *value, bool begins)
+{
+	(void)begins;
+	string_append(name, PLAN_NAME, "to port %s", value);
+}
+
+/* Of several receivers the method is known once the first run is over. */
+static const struct factor factors[] = {
+	[METHOD] = {"method", .is_named = true, .append = append_value},
+	[BUFFER_SIZE] = {"blksize", .is_number = true, .append = append_size},
+	[STREAMS] = {"num_streams", .is_number = true, .follows_comma = true,
+		     .append = append_streams},
+	[INSTRUMENT] = {"instrument", .is_any = true, .follows_comma = true,
+			.append = append_instrument},
+	[PORT] = {"port", .is_any = true, .is_apart = true, .append = append_port},
+	[RECEIVER_METHOD] = {"receiver_method", .is_any = true, .is_apart = true,
+			     .alias = &factors[PORT], .append = append_receiver},
+};
+
+#define COSTS(who)                                                                                 \
+	{                                                                                          \
+		"costs" who, "costs the " who                                                      \
+	}
+
+static const struct measure measures[] = {
+	[RATE] = {"bits_per_second", .title = "KiB/s", .width = 22, .ratio_key = "throughput_ratio",
+		  .verb = {"has", "has"}, .times = "times the throughput of"},
+	[LOAD] = {"load_percent", .is_of_load = true, .title = "load", .width = 13},
+	[COST] = {"cost_us_per_kib", .is_of_load = true, .title = "cost, us/KiB", .width = 15,
+		  .ratio_key = "cost_ratio", .verb = {"costs", "costs the sender"},
+		  .times = "times as much as"},
+	[REMOTE_LOAD] = {"load_percent", 1, true, "receiver: load", 14},
+	[REMOTE_COST] = {"cost_us_per_kib",
+			 1,
+			 true,
+			 "cost, us/KiB",
+			 15,
+			 "cost_ratio",
+			 {"costs the receiver", "costs the receiver"},
+			 "times as much as"},
+	[UNCERTAINTY] = {"load_uncertainty_percent", .is_of_load = true},
+	[REMOTE_UNCERTAINTY] = {"load_uncertainty_percent", 1, .is_of_load = true},
+	[SHARED] = {"load_shared_percent", .is_of_load = true},
+	[DRIFT] = {"drift_percent", .is_of_load = true},
+};
+
+static const struct column columns[] = {
+	{"round", "round", 1},
+	{"method", "method", 1},
+	{"buffer_bytes", "blksize", 1},
+	{"streams", "num_streams", 1},
+	{"baseline", "baseline", 1},
+	{"kib_per_second", "bits_per_second", 8 * 1024},
+	{"load_percent", "load_percent", 1},
+	{"load_uncertainty_percent", "load_uncertainty_percent", 1},
+	{"cost_us_per_kib", "cost_us_per_kib", 1},
+	{"unsafe", "unsafe", 1},
+	{"receiver_load_percent", "remote_load_percent", 1},
+	{"receiver_load_uncertainty_percent", "remote_load_uncertainty_percent", 1},
+	{"receiver_cost_us_per_kib", "remote_cost_us_per_kib", 1},
+	{"receiver_unsafe", "remote_unsafe", 1},
+	{"congestion", "congestion", 1},
+	{"pace_bytes_per_second", "pace", 1},
+	{"offloads", "offloads", 1},
+	{"load_shared_percent", "load_shared_percent", 1},
+	{"drift_percent", "drift_percent", 1},
+	{"instrument", "instrument", 1},
+	{"server", "server", 1},
+	{"interface", "interface", 1},
+	{"seconds", "duration", 1},
+	{"warmup_seconds", "omit", 1},
+	{"date", "date", 1},
+	{"title", "title", 1},
+};
+
+static const struct difference differences[] = {
+	{"server", "server", ""},
+	{"interface", "interface", ""},
+	{"duration", "-t", " (seconds)"},
+	{"omit", "warm-up", " (seconds)"},
+	{"congestion", "congestion", ""},
+	{"pace", "pace", " (bytes/s; 0: no limit)"},
+	{"offloads", "set of offloads", ""},
+};
+
+#define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+const struct plan_kind trials_kind = {
+	"zcc",
+	factors,
+	measures,
+	columns,
+	differences,
+	LENGTH(factors),
+	LENGTH(measures),
+	LENGTH(columns),
+	LENGTH(differences),
+	.instrument = INSTRUMENT,
+};
+
+/*
+ * The plan.
+ */
+
+/* Prepares the plan: the instrument varies fastest, then the last list, that of the streams. */
+static void plan_prepare(struct plan *p, const struct send_options *opt)
+{
+	const struct lists *l = &opt->lists;
+	const int inner = opt->chunks.n * l->streams.n; /* runs of a method and a port */
+	const struct send_method *m;
+	struct plan_run *r;
+	char text[24];
+	int i, k, streams;
+	bool soaks;
+
+	plan_open(p, &trials_kind, l->runs, opt->compare.rounds);
+	for (i = 0; i < p->n; i++) {
+		r = &p->run[i];
+		k = l->instruments ? i / 2 : i;
+		m = &send_methods[l->methods.size[k / inner / l->ports.n]];
+		soaks = l->instruments ? i % 2 == 1 : opt->gauge.soak;
+		streams = (int)l->streams.size[k % l->streams.n];
+		plan_set_value(r, METHOD, m->name);
+		snprintf(text, sizeof(text), "%zu",
+			 method_chunk(m, opt->chunks.size[k / l->streams.n % opt->chunks.n],
+				      streams));
+		plan_set_value(r, BUFFER_SIZE, text);
+		snprintf(text, sizeof(text), "%d", streams);
+		plan_set_value(r, STREAMS, text);
+		snprintf(text, sizeof(text), "%" PRIu64, l->ports.size[k / inner % l->ports.n]);
+		if (l->ports.n > 1)
+			plan_set_value(r, PORT, text);
+		if (gauge_is_wanted(&opt->gauge))
+			plan_set_value(r, INSTRUMENT, soaks ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
+	}
+}
+
+/* Stores, once, the settings of a plan whose first run has that result. */
+static void plan_note(struct plan *p, const struct send_options *opt, const struct send_result *res)
+{
+	const enum baseline_kind baseline = result_host(res)->host.baseline;
+	const time_t now = time(NULL);
+	char date[24];
+	struct link link;
+	struct tm utc;
+
+	if (p->settings > 0)
+		return;
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+	plan_set(p, "date", "%s", date);
+	plan_set(p, "title", "%s", opt->title != NULL ? opt->title : "");
+	plan_set(p, "server", "%s", opt->server);
+	plan_set(p, "duration", "%.9g", opt->seconds);
+	plan_set(p, "omit", "%.9g", opt->warmup);
+	plan_set(p, "congestion", "%s", res->congestion);
+	plan_set(p, "pace", "%" PRIu64, opt->pace);
+	plan_set(p, "baseline", "%s",
+		 baseline == BASELINE_OWN || baseline == BASELINE_UNKNOWN ? "own" : "one");
+	plan_set(p, "interface", "%s", res->target.interface);
+	link_read(&link, res->target.interface);
+	plan_set(p, "offloads", "%s", link.offloads);
+}
+
+void trial_add(struct plan *p, int i, const struct send_options *opt, const struct send_result *res)
+{
+	const struct figures *received = res->receipts > 0 ? &res->received : NULL;
+
+	plan_note(p, opt, res);
+	plan_add(p, i,
+		 &(struct plan_result){{&res->sent, received},
+				       {result_host(res), res->local ? NULL : received}});
+	if (received != NULL)
+		plan_set_value(&p->run[i], RECEIVER_METHOD, p->run[i].sum[1].method);
+}
+
+/*
+ * A run.
+ */
+
+/*
+ * Checks a transfer, reports it, and adds complete figures to run i of the plan.  Returns NULL or what is
+ * wrong, a text that may be in `why`.
+ */
+static const char *judge(struct trials *a, const struct transfer *t, int i, int retry,
+			 char why[DIE_MAX])
+{
+	const struct send_result *res = &t->result;
+	struct send_report *rep = a->report;
+	const char *error = result_check(res, a->opt->streams, why);
+	char reasons[UNSAFE_STRLEN];
+
+	if (a->run->stop > 0)
+		error = "interrupted";
+	else if (error != NULL)
+		error = die_line(error, why);
+	rep->repeats = false;
+	gauge_say(&a->run->gauge, &res->sent.host, false);
+	if (error == NULL)
+		report_warn(rep, res);
+	if (error == NULL && retry < a->opt->retries && result_is_unsafe(res)) {
+		warnx("the load is unsafe (%s): the run is repeated, %d of %d",
+		      limits_format(res->sent.host.unsafe | res->received.host.unsafe, reasons),
+		      retry + 1, a->opt->retries);
+		rep->repeats = true;
+	}
+	/* The last object has the error: that of a comparison is to come. */
+	report_end(rep, res,
+		   error != NULL || a->comparison.is_wanted ? error : fileset_error(res->set, why));
+	if (error == NULL && !rep->repeats)
+		trial_add(&a->plan, i, a->opt, res);
+	return error;
+}
+
+/*
+ * Sends the file set over new connections, as run i of the plan.  Returns NULL or what is wrong, a text that
+ * may be in `why`.
+ */
+static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MAX])
+{
+	struct transfer t = {
+		.opt = a->opt, .run = a->run, .report = a->report, .result.set = &a->set};
+	const char *error;
+
+	if (transfer_open(&t, strtoull(plan_value(&a->plan.run[i], BUFFER_SIZE), NULL, 10))) {
+		a->connected();
+		if (a->comparison.is_wanted && !a->opt->quiet && !a->opt->json &&
+		    a->report->run == 1 && retry == 0)
+			comparison_print_size(&a->comparison);
+		report_start(a->report, &t.result.target, &t.result);
+		transfer_run(&t);
+	}
+	if (!t.measuring && a->run->stop <= 0)
+		die("everything was sent before the warm-up ended: send more (-n, -t)");
+	if (!t.measuring) { /* the program ends: what is open stays so */
+		report_die(a->report, "interrupted");
+		if (a->plan.added == 0)
+			warnx("interrupted before the warm-up ended: nothing was measured");
+		return "interrupted";
+	}
+	error = judge(a, &t, i, retry, why);
+	transfer_close(&t);
+	return error;
+}
+
+/*
+ * Run i of the plan, again while its load is unsafe, as often as --retry has it.  In a comparison lines about a load
+ * name the run, and each reason has one line, or with -d all of them.
+ */
+static const char *trial(void *trials, int i, const char *place, char why[DIE_MAX])
+{
+	struct trials *a = trials;
+	const struct plan_run *r = &a->plan.run[i];
+	const char *error;
+	int retry = 0;
+
+	a->opt->method = &send_methods[method_place(plan_value(r, METHOD))];
+	a->opt->streams = (int)strtol(plan_value(r, STREAMS), NULL, 10);
+	if (plan_value(r, PORT)[0] != '\0')
+		a->opt->port = plan_value(r, PORT);
+	a->report->runs = a->opt->compare.rounds * a->plan.n;
+	do {
+		run_gauge(a->run, strcmp(plan_value(r, INSTRUMENT), LOAD_BY_SOAKING) == 0);
+		a->run->gauge.said.place = place;
+		if (place != NULL)
+			a->run->gauge.said.most = a->opt->debug > 0 ? UINT_MAX : 1;
+		a->report->run = a->plan.added + 1;
+		error = send_once(a, i, retry++, why);
+	} while (a->report->repeats && a->run->stop <= 0);
+	return error;
+}
+
+/*
+ * All runs.
+ */
+
+static void begin_json(struct json *j, void *trials)
+{
+	const struct trials *a = trials;
+	struct link link;
+
+	*j = (struct json){.stream = a->report->json.stream};
+	link_read(&link, plan_setting(&a->plan, "interface"));
+	report_json_open(j, "comparison", a->report, &link);
+	json_string(j, "sender_tcp_congestion", plan_setting(&a->plan, "congestion"));
+	json_number(j, "duration", a->opt->seconds);
+}
+
+/* The seconds of a run with its baselines; 0 if only its bytes are known. */
+static double run_seconds(const struct send_options *opt)
+{
+	const int baselines = opt->lists.instruments ? 2 : gauge_is_wanted(&opt->gauge) ? 1 : 0;
+
+	return opt->seconds > 0
+		       ? opt->warmup + opt->seconds +
+				 baselines * baseline_windows(opt->seconds) * BASELINE_WINDOW
+		       : 0;
+}
+
+void trials_die(struct trials *a, const char *why)
+{
+	report_die(a->report, why);
+	if (a->comparison.is_wanted && a->plan.rounds > 0)
+		comparison_print(&a->comparison, why);
+}
+
+const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
+{
+	const struct send_options *opt = a->opt;
+	struct comparison *c = &a->comparison;
+	struct rounds r = {.comparison = c, .stop = &a->run->stop, .once = trial, .arg = a};
+	const char *error, *ports = opt->port;
+
+	plan_prepare(&a->plan, opt);
+	*c = (struct comparison){.plan = &a->plan,
+				 .opt = &opt->compare,
+				 .is_wanted = opt->lists.wanted,
+				 .quiet = opt->quiet,
+				 .json = opt->json,
+				 .seconds = run_seconds(opt),
+				 .begin_json = begin_json,
+				 .arg = a};
+	if (opt->compare.dry) {
+		comparison_print_runs(c);
+		plan_close(&a->plan);
+		return NULL;
+	}
+	rounds_read_or_die(&r);
+	fileset_open(&a->set, names, n, opt->zeros);
+	if (opt->bytes > 0 && a->set.bytes == 0)
+		die("--bytes: the files are empty");
+	if (a->set.bytes == 0)
+		warnx("the files have 0 bytes, as those of /proc seem to have: no data are sent");
+	if (opt->preload)
+		fileset_preload(&a->set);
+	error = rounds_run(&r, why);
+	a->opt->port = ports;
+	if (error == NULL)
+		error = fileset_error(&a->set, why);
+	if (c->is_wanted && a->plan.rounds > 0)
+		comparison_print(c, error);
+	fileset_close(&a->set);
+	plan_close(&a->plan);
+	rounds_close(&r);
+	return error;
+}
