@@ -86,6 +86,20 @@ beside 'zcc --json and zcs --json, three streams: an entry for each, in each int
 		holds $f "[.intervals[].sum.omitted] | . == (sort | reverse) and first == true and last == false"
 	done
 ) & later
+beside 'with a warm-up and without: the same figures, and each figure of zcs is what its receipt has'; ( begin
+	start_zcs --json -m zerocopy
+	for warmup in 0 0.3; do
+		exits 0 "$zcc" --json -m zerocopy -s 0 -p "$PORT" -P 2 --warmup $warmup -t 0.3 --congestion reno --pace 50m
+		after ${n:-0}
+		n=1
+		jq -es '.[0] as $c | [.[1].end.streams[] | {key: "\(.remote_port)", value: .receiver}] | from_entries as $zcs |
+		    [$c.start.connected, $c.end.streams] | transpose | length == 2 and all($zcs["\(.[0].local_port)"] as $r |
+		    .[1].receiver as $c | ($r | keys) == ($c | keys) and ($r | del(.socket) | to_entries |
+		    all($c[.key] == .value or ($c[.key] - .value | fabs) <= 1e-4 * (.value | fabs) + 1e-6)))' out last
+		jq -c '.end | [paths | map(select(type == "string"))] | unique' out >keys$warmup
+	done
+	diff keys0 keys0.3
+) & later
 beside 'zcs --json: an object for each group, one without bytes for a client that sends nothing; an error is that of its client'; ( begin
 	start_zcs --json
 	exits 0 "$zcc" -s 0 -p "$PORT" ../file

@@ -86,7 +86,7 @@ beside 'zcs -1: all that come together are served, also 100 that -t lets send no
 # What is queued when -t is over is sent at the pace, too: the send buffer has seconds of it.
 beside '--pace: little is sent after -t, and --timeout takes no slow pace for a slow server'; ( begin
 	start_zcs
-	exits 0 "$zcc" -s 0 -p "$PORT" -P 2 -t 0.2 --pace 200k --timeout 0.2 --congestion reno
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 2 -t 1 --pace 200k --timeout 0.2 --congestion reno
 	grep -q 'all bytes sent were received' out
 	[ "$(bytes_of out | cut -d ' ' -f 1)" -lt 3000000 ]
 ) & later

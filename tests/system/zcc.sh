@@ -57,6 +57,17 @@ it 'files without a byte, as those of /proc seem to be: a line'; ( begin
 	exits 0 "$zcc" -q -s 0 -p "$PORT" /proc/version
 	grep -qx 'zcc: the files have 0 bytes, as those of /proc seem to have: no data are sent' err
 ); ok
+while IFS=';' read -r server options; do
+	beside "zcc $options, and a server ($server) that takes longer in all, but never as long: no time-out"; ( begin
+		start_peer $server
+		head -c 20000 ../file >slow
+		exits 0 "$zcc" -s 0 -p "$PORT" --timeout 3.5 $options
+		not grep failed: out
+	) & later
+done <<'END'
+-d 100;-o 4k slow
+reply -p;--request 10 -n 9
+END
 beside 'options may follow file names, "--" ends them; a stdout that is closed is an error, and not the socket'; ( begin
 	start_peer
 	exits 0 "$zcc" -s 0 ../file -p "$PORT" ../tiny -n2 -- ../tiny

@@ -46,19 +46,21 @@ for how in '-t 60' '--bytes 100g' '--raw -t 60'; do
 done
 beside 'zcs that is stopped while a warm-up ends: what waits in its socket then is of the warm-up'; ( begin; need ss
 	start_zcs
-	u32 4294967295 0 0 0 0 0 0 0 0 0 0 1 51200 >first
+	u32 4294967295 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 51200 >first # 3 s
 	# queue_has QUEUED RECEIVED: bytes of zcs's connection
 	queue_has() { ss -Htni state established "sport = :$PORT" | tr -d '\n' | grep -q "^$1 .*bytes_received:$2 "; }
+	sends()
 	{
 		cat first
-		wait_until queue_has 0 52
+		wait_until queue_has 0 132
 		kill -STOP $ZCS
 		head -c 51200 /dev/zero
-		wait_until queue_has 51200 51252
-		sleep 1.1
+		wait_until queue_has 51200 51332
+		sleep 3.1
 		kill -CONT $ZCS
-	} | "$HELPERS/net" send "$PORT" >receipt
-	grep '^bytes=0 .* warmup=51200 ' receipt
+	}
+	all_warm() { sends | "$HELPERS/net" send "$PORT" | grep '^bytes=0 .* warmup=51200 '; }
+	all_warm || all_warm || all_warm # it may take longer to stop zcs on a busy machine
 ) & later
 beside 'zcs -1: who only looks whether the port is open is no client'; ( begin
 	start_zcs -1 --json

@@ -1,6 +1,7 @@
 #include "lib/report/figures.h"
 
 #include "lib/report/json.h"
+#include "lib/report/units.h"
 #include "tests/unit/unit.h"
 
 /* Every key of a receipt, with a value of its own. */
@@ -97,6 +98,71 @@ static void test_values(void)
 	ok(near(figures_cost(&f), 1000) && near(value("cost_uncertainty_us_per_kib", &f), 100) &&
 		   near(figures_cost_each(&f, 500), 2000) && isnan(figures_cost_each(&f, 0)),
 	   "a cost is in us per KiB or of each, and as uncertain as its load");
+}
+
+/* A figure's number as text and JSON have it, for a number of 1 in the unit that text prints. */
+static void units_of(const struct figure *row, double *member, double *text)
+{
+	const enum figure_kind k = row->kind;
+
+	*member = k == FIGURE_US ? 1e3 : k == FIGURE_BYTES ? 1024 : 1;
+	*text = k == FIGURE_LOAD || k == FIGURE_CHANGE || k == FIGURE_SHARE ? 100 : 1;
+}
+
+static double number_in(const char *text)
+{
+	char digits[64] = "";
+
+	for (; *text != '\0' && strlen(digits) < sizeof(digits) - 1; text++)
+		if (*text != ',')
+			strncat(digits, text, 1);
+	return strtod(digits, NULL);
+}
+
+/* Each number that is stored, in each place that a row of the table names, and in the sum of two. */
+static void test_places(void)
+{
+	const struct figure *row;
+	struct figures f, g, sum;
+	char line[RECEIPT_MAX], text[UNSAFE_STRLEN], key[64];
+	double member, unit, n, want;
+	const char *found;
+
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		if (row->derive != NULL || row->all != 0 || row->kind > FIGURE_SHARE)
+			continue;
+		f = g = figures_of("bytes=1 seconds=1 load=0.5 cpus=1");
+		figures_init(&sum);
+		n = (double)(row - figure_table) + 2;
+		units_of(row, &member, &unit);
+		n *= member;
+		if (row->kind == FIGURE_COUNT)
+			*(uint64_t *)(uintptr_t)figure_member(row, &f) = (uint64_t)n;
+		else
+			*(double *)(uintptr_t)figure_member(row, &f) = n;
+		if (row->receipt != NULL)
+			ok(receipt_parse(line, receipt_format(&f, line), &g) == NULL &&
+				   figure_value(row, &g) == n,
+			   "%s: a receipt has it", row->receipt);
+		if (row->key != NULL && row->objects != 0) {
+			snprintf(key, sizeof(key), "\"%s\":", row->key);
+			capture(STDOUT_FILENO);
+			print_all(&f);
+			found = strstr(captured(), key);
+			want = n * figure_factor(row);
+			ok(found != NULL && near(strtod(found + strlen(key), NULL), want),
+			   "%s: JSON has it, times %g", row->key, figure_factor(row));
+		}
+		if (row->label != NULL)
+			ok(near(number_in(figure_text(row, &f, text)), n / member * unit),
+			   "%s: text has it", row->label);
+		figures_add(&sum, &f);
+		figures_add(&sum, &f);
+		want = row->sum == SUM_ADDED ? 2 * n : row->sum == SUM_NONE ? NAN : n;
+		ok(figure_value(row, &sum) == want ||
+			   (isnan(want) && isnan(figure_value(row, &sum))),
+		   "row %d: a sum of two has it by its rule", (int)(row - figure_table));
+	}
 }
 
 /*
@@ -251,4 +317,4 @@ static void test_documents(void)
 		   "The receipt", 0, "");
 }
 
-TESTS(test_sums, test_values, test_parse, test_keys, test_receipts, test_documents)
+TESTS(test_sums, test_values, test_places, test_parse, test_keys, test_receipts, test_documents)

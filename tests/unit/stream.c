@@ -45,6 +45,59 @@ static void test_figures(void)
 	ok(f->bytes == 0 && isnan(f->cpu), "a stream that ended before its warm-up sent nothing");
 }
 
+/* The figures of a stream between two of three marks: its start, the end of its warm-up, and its end. */
+static struct figures part_of(int from, int to)
+{
+	static const struct send_options opt = {.seconds = 1};
+	struct stream_result res;
+	struct stream st = {.opt = &opt, .result = &res};
+	struct stream_mark m[3];
+	double i;
+	int k;
+
+	for (k = 0; k < 3; k++) {
+		i = k * (k + 2);
+		m[k] = (struct stream_mark){.ns = 1000000000u * (unsigned)i,
+					    .bytes = 1000u * (unsigned)i,
+					    .calls = 20u * (unsigned)i,
+					    .files = 3u * (unsigned)i};
+		m[k].tcp = (struct tcp_figures){.retransmits = 4 * i,
+						.segments = 50 * i,
+						.busy = 1e5 * i,
+						.rwnd_limited = 1e4 * i,
+						.sndbuf_limited = 2e4 * i};
+	}
+	st.sender.method = &send_methods[0];
+	st.samples = (struct samples){
+		.n = 2, .rest = 8, .waits = {.cwnd_limited = 2, .pacing_limited = 4, .max_rtt = 7}};
+	st.tcp = (struct tcp_figures){.rtt = 5, .cwnd = 6, .mss = 1448};
+	st.begin = m[from];
+	st.end = m[to];
+	stream_figures(&st);
+	return res.sent;
+}
+
+static void test_warmup(void)
+{
+	const struct figures warm = part_of(0, 1), rest = part_of(1, 2), all = part_of(0, 2);
+	const struct figure *row;
+	double value, want;
+
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		value = figure_value(row, &rest);
+		want = figure_value(row, &all);
+		if (row->key == NULL || row->derive != NULL || row->all != 0)
+			continue;
+		if (strcmp(row->key, "warmup_bytes") == 0)
+			want = figure_value(figure_named("bytes"), &warm);
+		else if (row->sum == SUM_ADDED || strcmp(row->key, "seconds") == 0)
+			want -= figure_value(row, &warm);
+		ok(near(value, want) || (isnan(value) && isnan(want)),
+		   "%s: after a warm-up it is %g, what it is without one less what came before",
+		   row->key, want);
+	}
+}
+
 /* A server: what it received, and how many bytes. */
 struct served {
 	int listener;
@@ -173,4 +226,4 @@ static void test_watch(void)
 	   "a server that accepts nothing for --timeout is reported");
 }
 
-TESTS(test_figures, test_late, test_failed_file, test_watch)
+TESTS(test_figures, test_warmup, test_late, test_failed_file, test_watch)
