@@ -365,15 +365,16 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 				   "(see top(1)): %s";
 	struct calibration c = {.cpus = *cpus};
 	struct lock_holder h;
+	char why[DIE_MAX];
 	struct soaker *s;
 	double spread;
 	int held;
 
 	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn(cpus->n == sysconf(_SC_NPROCESSORS_ONLN));
-	s = soaker_start(&c.cpus, wait, false, &h);
+	s = soaker_start(&c.cpus, wait, false, &h, why);
 	if (s == NULL)
-		die(SOAKED_ALREADY, h.name, h.pid);
+		die("%s", why);
 	calibrate(s, &c, force ? INFINITY : CAL_BUSY, &spread);
 	soaker_stop(s);
 	held = baseline_held(&c);

@@ -155,16 +155,16 @@ bool gauge_start_instrument(struct gauge *g)
 	const bool soak = g->setup->soak;
 	const struct cpus *cpus = &g->calibration.cpus;
 	struct instrument in = {soak ? &by_soaking : &by_idle_time, .soaker = NULL};
-	struct lock_holder h;
+	struct lock_holder h = {.pid = -1};
 	char why[DIE_MAX];
 
-	if (soak && (in.soaker = soaker_start(cpus, g->setup->wait, false, &h)) == NULL)
-		snprintf(why, DIE_MAX, SOAKED_ALREADY, h.name, h.pid);
+	if (soak)
+		in.soaker = soaker_start(cpus, g->setup->wait, false, &h, why);
 	if (soak ? in.soaker != NULL : idle_try(cpus, &in.whole, why)) {
 		g->instrument = in;
 		return true;
 	}
-	g->missing = soak ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
+	g->missing = h.pid >= 0 ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
 	if (g->setup->never_idle)
 		die("%s", why);
 	if (is_first_line(g, g->missing))

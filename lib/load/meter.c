@@ -243,6 +243,7 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 {
 	struct gauge *g = &m->gauge;
 	struct calibration *c = &g->calibration;
+	char why[DIE_MAX];
 
 	gauge_prepare_or_die(g, setup);
 	g->baseline = c->cpu != NULL ? BASELINE_FILE : BASELINE_IDLE;
@@ -251,7 +252,9 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 	pthread_rwlock_init(&m->lock, NULL);
 	if (setup->soak) {
 		g->instrument.kind = &by_soaking;
-		g->instrument.soaker = soaker_start(&c->cpus, SOAK_WAIT, true, &m->holder);
+		g->instrument.soaker = soaker_start(&c->cpus, SOAK_WAIT, true, &m->holder, why);
+		if (g->instrument.soaker == NULL)
+			die("%s", why);
 	} else if (!gauge_start_instrument(g)) {
 		return;
 	}

@@ -91,21 +91,34 @@ static bool lock_take(int fd, double seconds, struct lock_holder *h)
  * Start and end.
  */
 
-void soaker_check_or_die(const struct soaker *s)
+/* Whether the soakers have ended; if so, `why` has the message. */
+static bool has_ended(const struct soaker *s, char why[DIE_MAX])
 {
 	int status, i, e;
 
 	if (waitpid(s->keeper, &status, WNOHANG) != s->keeper)
-		return;
+		return false;
 	idle_group_remove(&s->group, REMOVE_TRIES);
+	snprintf(why, DIE_MAX,
+		 "the soakers could not be started: memory or threads ran out (see ulimit -a)");
 	if (WIFSIGNALED(status))
-		die("the keeper of the soakers was killed by signal %d", WTERMSIG(status));
-	for (i = 0; i < s->n; i++)
+		snprintf(why, DIE_MAX, "the keeper of the soakers was killed by signal %d",
+			 WTERMSIG(status));
+	else if (WEXITSTATUS(status) > 128)
+		snprintf(why, DIE_MAX, "the soaker was killed by signal %d",
+			 WEXITSTATUS(status) - 128);
+	for (i = 0; i < s->n && !WIFSIGNALED(status); i++)
 		if ((e = atomic_load(&s->cpu[i].bind_errno)) != 0)
-			die("cannot soak CPU %d: %s", s->cpu[i].id, strerror(e));
-	if (WEXITSTATUS(status) > 128)
-		die("the soaker was killed by signal %d", WEXITSTATUS(status) - 128);
-	die("the soakers could not be started: memory or threads ran out (see ulimit -a)");
+			snprintf(why, DIE_MAX, "cannot soak CPU %d: %s", s->cpu[i].id, strerror(e));
+	return true;
+}
+
+void soaker_check_or_die(const struct soaker *s)
+{
+	char why[DIE_MAX];
+
+	if (has_ended(s, why))
+		die("%s", why);
 }
 
 /* Warns that the soakers may take CPU from other programs: each load is then unsafe. */
@@ -120,9 +133,9 @@ static void warn_of_weight(struct soaker *s, const char *what, int error)
 
 /*
  * Waits until each CPU's soaker has run.  A soaker never runs on a CPU that other programs occupy: that is
- * load, not failure.
+ * load, not failure.  Returns false, with a message in `why`, if the soakers have ended.
  */
-static void wait_until_running(const struct soaker *s)
+static bool wait_until_running(const struct soaker *s, char why[DIE_MAX])
 {
 	const uint64_t until = now_ns() + SOAK_START_NS;
 	int i;
@@ -133,28 +146,40 @@ static void wait_until_running(const struct soaker *s)
 				warnx("CPU %d left its soaker no time in 5 seconds: another "
 				      "program, perhaps a real-time one, has it: see top(1)",
 				      s->cpu[i].id);
-				return;
+				return true;
 			}
 			sleep_ns(1000000);
-			soaker_check_or_die(s);
+			if (has_ended(s, why))
+				return false;
 		}
+	return true;
 }
 
-/* Starts the keeper, and waits until the soakers run, or have run and are parked. */
-static void soaker_fork_or_die(struct soaker *s)
+/*
+ * Starts the keeper, and waits until the soakers run, or have run and are parked.  Returns false, with a message in
+ * `why`, if they could not be started.
+ */
+static bool soaker_fork(struct soaker *s, char why[DIE_MAX])
 {
-	int ends[2];
+	int ends[2] = {-1, -1};
 	pid_t pid;
 
 	signal(SIGCHLD, SIG_DFL); /* were it ignored, the keeper could not be waited for */
-	if (pipe2(ends, O_CLOEXEC) != 0 || (pid = fork()) < 0)
-		die_errno("cannot start the soakers");
+	if (pipe2(ends, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
+		snprintf(why, DIE_MAX, "cannot start the soakers: %s", strerror(errno));
+		close(ends[0]);
+		close(ends[1]);
+		return false;
+	}
 	if (pid == 0)
 		keeper_main(s, ends);
 	s->keeper = pid; /* the child shares *s */
 	close(ends[0]);
 	s->pipe = ends[1];
-	wait_until_running(s);
+	if (!wait_until_running(s, why)) {
+		close(s->pipe);
+		return false;
+	}
 	if (s->policy_errno != 0)
 		warn_of_weight(s, "SCHED_IDLE or nice 19", s->policy_errno);
 	if (s->group_errno == 0 ? !cpu_cgroup_sees_root(&s->group)
@@ -162,6 +187,7 @@ static void soaker_fork_or_die(struct soaker *s)
 		warn_of_weight(s, "the idle control group", s->group_errno);
 	else if (s->group_errno != 0 && s->autogroup_errno != 0)
 		warn_of_weight(s, "/proc/PID/autogroup", s->autogroup_errno);
+	return true;
 }
 
 /* The CPU time that the soaker of the i-th CPU has had, by its own clock. */
@@ -179,15 +205,14 @@ void soaker_yields(const struct soaker *s, const struct cpus *cpus, struct yield
 }
 
 /*
- * Starts the soakers of a program that has the lock, and warns if they do not yield.  Soakers that do may still take
- * 0.3 % of a CPU, a whole timer tick at once: hardly in three trials in a row.
+ * Lets the soakers settle, and warns if they do not yield.  Soakers that do may still take 0.3 % of a CPU, a whole
+ * timer tick at once: hardly in three trials in a row.
  */
-static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
+static void try_yield(struct soaker *s, const struct cpus *cpus)
 {
 	struct yield y;
 	int tries = YIELD_TRIES;
 
-	soaker_fork_or_die(s);
 	sleep_ns(SOAK_SETTLE_NS);
 	do
 		soaker_yields(s, cpus, &y);
@@ -212,33 +237,42 @@ static void soaker_free(struct soaker *s)
 }
 
 struct soaker *soaker_start(const struct cpus *cpus, double wait, bool parkable,
-			    struct lock_holder *h)
+			    struct lock_holder *h, char why[DIE_MAX])
 {
 	const size_t size = sizeof(struct soaker) + (size_t)cpus->n * sizeof(struct soak_cpu);
 	struct soaker *s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 				0);
 	int i;
 
-	if (s == MAP_FAILED || (s->lock = open_retry(LOCK_FILE, O_RDONLY)) < 0)
-		die_errno("cannot start the soakers: memory, or " LOCK_FILE);
+	h->pid = -1;
+	if (s == MAP_FAILED || (s->lock = open_retry(LOCK_FILE, O_RDONLY)) < 0) {
+		snprintf(why, DIE_MAX, "cannot start the soakers: memory, or " LOCK_FILE ": %s",
+			 strerror(errno));
+		if (s != MAP_FAILED)
+			munmap(s, size);
+		return NULL;
+	}
 	s->n = cpus->n;
-	s->sees_host = kernel_option(KERNEL_STEAL_TIME) == 1 && kernel_option(KERNEL_IRQ_TIME) == 0;
 	s->online = sysconf(_SC_NPROCESSORS_ONLN);
 	file_read_line(CLOCK_SOURCE, s->clock, sizeof(s->clock));
 	for (i = 0; i < s->n; i++) {
 		s->cpu[i].id = cpus->id[i];
 		s->cpu[i].soaker = s;
 	}
-	if (lock_take(s->lock, wait, h)) {
-		h->pid = -1;
-		soaker_soak_or_die(s, cpus);
-	} else if (parkable) {
-		atomic_store(&s->parked, 1);
-		soaker_fork_or_die(s);
-	} else {
+	if (!lock_take(s->lock, wait, h)) {
+		snprintf(
+			why, DIE_MAX,
+			"CPUs are being soaked already, by %s (pid %d): wait for it (--wait SECS) or "
+			"stop it (on one host one -c measures both ends)",
+			h->name, h->pid);
+		s->parked = 1;
+	}
+	if ((s->parked != 0 && !parkable) || !soaker_fork(s, why)) {
 		soaker_free(s);
 		return NULL;
 	}
+	if (s->parked == 0)
+		try_yield(s, cpus);
 	return s;
 }
 
