@@ -143,6 +143,8 @@ void *alloc_or_die(size_t n, size_t size, const char *what)
 
 static const _Atomic int *stop_signal; /* that ends the program; NULL: it catches none */
 
+static sigset_t ignored_here; /* signals that only this program ignores, and its parent did not */
+
 void init_program(const _Atomic int *stop)
 {
 	static char buffer[64 * 1024]; /* of stdout: an object of JSON has room for 200 streams */
@@ -155,8 +157,16 @@ void init_program(const _Atomic int *stop)
 		close(fd);
 	stop_signal = stop;
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);
+	sigemptyset(&ignored_here);
+	if (signal(SIGPIPE, SIG_IGN) != SIG_IGN)
+		sigaddset(&ignored_here, SIGPIPE);
+	if (signal(SIGXFSZ, SIG_IGN) != SIG_IGN)
+		sigaddset(&ignored_here, SIGXFSZ);
+}
+
+void signals_ignored_here(sigset_t *set)
+{
+	*set = ignored_here;
 }
 
 int stdout_flush(void)
@@ -179,10 +189,25 @@ int stdout_flush(void)
 	return -1;
 }
 
+static const char *report_name = "stdout"; /* where the report goes, as a message names it */
+
 void report_flush(void)
 {
 	if (stdout_flush() != 0)
-		die_errno("stdout");
+		die_errno("%s", report_name);
+}
+
+int report_open_or_die(const char *path)
+{
+	const int before = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	const int fd = TEMP_FAILURE_RETRY(
+		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+
+	if (before < 0 || fd < 0 || TEMP_FAILURE_RETRY(dup2(fd, STDOUT_FILENO)) < 0)
+		die_errno("cannot write %s", path);
+	close(fd);
+	report_name = path;
+	return before;
 }
 
 void report(const char *fmt, ...)

@@ -113,8 +113,17 @@ void *alloc_or_die(size_t n, size_t size, const char *what);
  */
 void init_program(const _Atomic int *stop);
 
+/* Stores the signals that init_program() ignores, less those that were ignored before: a command has their default. */
+void signals_ignored_here(sigset_t *set);
+
 /* printf(3) to stdout, and report_flush() if `fmt` ends a line: who reads a pipe gets whole lines. */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Lets the report go to the file `path` in place of stdout.  The file is emptied, as by `>` of a shell.  Returns a
+ * descriptor of the stdout that there was, for a command.
+ */
+int report_open_or_die(const char *path);
 
 /* Writes what stdio has for stdout; dies when that fails (full disk, closed pipe, a signal). */
 void report_flush(void);

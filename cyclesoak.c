@@ -6,11 +6,9 @@
 
 #include "common.h"
 #include "lib/load/gauge.h"
-#include "lib/load/statistics.h"
 #include "lib/load/verify.h"
-#include "lib/report/environment.h"
-#include "lib/report/figures.h"
 #include "lib/report/json.h"
+#include "lib/report/periods.h"
 #include "lib/report/units.h"
 #include "lib/report/usage.h"
 #include "lib/report/verification.h"
@@ -20,7 +18,8 @@ static struct soak_options {
 	struct gauge_setup gauge;
 	int count; /* periods; 0: until interrupted */
 	bool calibrate, force, per_cpu, once, json, debug;
-	int verify; /* rounds of --verify; 0: without that option */
+	int verify;         /* rounds of --verify; 0: without that option */
+	const char *output; /* where the report goes; NULL: to stdout */
 } opt = {.period = 1, .gauge = {.wait = SOAK_WAIT, .what = "command"}};
 
 static _Atomic int stop; /* the signal that ends periods, or the baseline after a command */
@@ -35,132 +34,38 @@ struct monitor {
 	struct gauge gauge;
 	bool command;               /* a command is measured, not periods */
 	struct gauge_mark from, to; /* the start and the end of the period, or of the command */
+	struct load *each;          /* of each CPU, in the period */
 	struct history history;
 	struct environment environment; /* with --json */
+	int command_stdout;             /* with --output: what the command has as its stdout */
 };
-
-/*
- * Reports: a line per period and a closing one, as text or JSON.
- */
-
-/* The line of a period, which continues on further lines if there are many CPUs. */
-static void report_text(const struct monitor *m, const struct load *l)
-{
-	const struct cpus *cpus = &m->gauge.calibration.cpus;
-	const double *accounting = l->rates.cpu;
-	char text[BASELINES_STRLEN], load[FIGURE_STRLEN], reasons[UNSAFE_STRLEN];
-	struct wrap line = {.width = WRAP_WIDTH, .indent = "  "};
-	struct load one;
-	int i;
-
-	if (isnan(l->load)) {
-		wrap_add(&line, "", "System load: -, unsafe: %s",
-			 limits_format(l->unsafe, reasons));
-	} else {
-		wrap_add(&line, "", "System load: %s",
-			 load_text(l->load, l->uncertainty, l->unsafe, load));
-		if (!isnan(l->slowed))
-			wrap_add(&line, ", ", "slowed %.1f%%", percent(l->slowed));
-	}
-	for (i = 0; i < cpus->n && opt.per_cpu && gauge_measures(&m->gauge); i++) {
-		gauge_load_cpu(&m->gauge, &m->from, &m->to, i, l->unsafe,
-			       &one); /* none where all have none */
-		wrap_add(&line, ", ", "cpu%d %s", cpus->id[i],
-			 load_text(one.load, NAN, one.unsafe, load));
-	}
-	if (m->command) {
-		wrap_add(&line, "; ", "took %.3f s", l->seconds);
-		if (!isnan(l->load))
-			wrap_add(&line, ", ", "%.3f s of CPU time", l->load * l->cpus * l->seconds);
-		if (!isnan(l->load) && !isnan(l->tasks))
-			wrap_add(&line, ", ", "of it, tasks %.3f s",
-				 l->tasks * l->cpus * l->seconds);
-	}
-	if (l->baseline == BASELINE_OWN)
-		wrap_add(&line, "; ", "%s", baselines_format(l->drift, text));
-	for (i = 0; i < CPU_COLUMNS && opt.debug && !isnan(accounting[i]); i++)
-		wrap_add(&line, i > 0 ? ", " : "; ", "%s%s %.1f%%",
-			 i > 0 ? "" : "kernel: ", cpu_column[i], percent(accounting[i]));
-	report("\n");
-}
-
-static void report_json(struct monitor *m, const struct load *l)
-{
-	const struct cpus *cpus = &m->gauge.calibration.cpus;
-	struct figures f, one;
-	struct json j = {.stream = false};
-	int i;
-
-	figures_init(&f);
-	figures_init(&one);
-	f.host = *l;
-	json_report_open(&j);
-	if (m->history.periods == 1) {
-		json_open(&j, "start", '{');
-		environment_json_start(&j, &m->environment, NULL, clock_ns(CLOCK_REALTIME));
-		json_close(&j, '}');
-	}
-	json_number(&j, "seconds", l->seconds);
-	json_rows(&j, &f, IN_HOST);
-	json_open(&j, "load_by_cpu", '[');
-	for (i = 0; i < cpus->n && gauge_measures(&m->gauge); i++) {
-		gauge_load_cpu(&m->gauge, &m->from, &m->to, i, l->unsafe, &one.host);
-		json_open(&j, NULL, '{');
-		json_count(&j, "cpu", (uint64_t)cpus->id[i]);
-		json_rows(&j, &one, IN_CPU);
-		json_close(&j, '}');
-	}
-	json_close(&j, ']');
-	json_accounting(&j, &f);
-	json_report_close(&j, NULL);
-}
 
 /* Reports the load of a period that is over; the next one begins where it ended. */
 static void report_load(struct monitor *m)
 {
 	const struct gauge_mark from = m->from;
+	struct period p = {.cpus = &m->gauge.calibration.cpus, .is_command = m->command};
 	char reasons[UNSAFE_STRLEN];
-	struct load l;
+	int i;
 
-	gauge_load(&m->gauge, &m->from, &m->to, &l);
-	gauge_say(&m->gauge, &l, false);
-	history_add(&m->history, l.load, l.uncertainty, l.unsafe);
+	gauge_load(&m->gauge, &m->from, &m->to, &p.load);
+	gauge_say(&m->gauge, &p.load, false);
+	history_add(&m->history, p.load.load, p.load.uncertainty, p.load.unsafe);
+	if ((opt.per_cpu || opt.json) && gauge_measures(&m->gauge))
+		p.each = m->each;
+	for (i = 0; p.each != NULL && i < p.cpus->n; i++)
+		gauge_load_cpu(&m->gauge, &m->from, &m->to, i, p.load.unsafe, &m->each[i]);
 	if (opt.json)
-		report_json(m, &l);
-	else if (opt.once && isnan(l.load))
+		period_json(&p, m->history.periods == 1 ? &m->environment : NULL);
+	else if (opt.once && isnan(p.load.load))
 		die("there is no load: it is unsafe: %s: see UNSAFE LOADS in zc-method(7)",
-		    limits_format(l.unsafe, reasons));
+		    limits_format(p.load.unsafe, reasons));
 	else if (opt.once)
-		report("%.1f\n", percent(l.load));
+		report("%.1f\n", percent(p.load.load));
 	else
-		report_text(m, &l);
+		period_print(&p, opt.debug);
 	m->from = m->to;
 	m->to = from;
-}
-
-/* The closing line: the mean of the periods with its 95 % interval. */
-static void report_closing(const struct history *h)
-{
-	char text[FIGURE_STRLEN];
-	double mean, half;
-	struct json j = {.stream = false};
-
-	if (h->n == 0)
-		return;
-	mean = history_mean(h, &half);
-	if (!opt.json) {
-		report("mean of %ld: %s, minimum %.1f%%, maximum %.1f%%\n", h->n,
-		       load_text(mean, half, h->unsafe, text), percent(h->min), percent(h->max));
-		return;
-	}
-	json_report_open(&j);
-	json_count(&j, "periods", (uint64_t)h->n);
-	json_number(&j, "load_percent", 100 * mean);
-	json_number(&j, "load_uncertainty_percent", 100 * half);
-	json_unsafe(&j, h->unsafe);
-	json_number(&j, "load_min_percent", 100 * h->min);
-	json_number(&j, "load_max_percent", 100 * h->max);
-	json_report_close(&j, NULL);
 }
 
 /*
@@ -203,8 +108,10 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 		if (now_ns() > end + period)
 			end = now_ns();
 	}
-	if (!opt.once)
-		report_closing(&m->history);
+	if (opt.json && !opt.once)
+		periods_json(&m->history);
+	else if (!opt.once)
+		periods_print(&m->history);
 }
 
 /*
@@ -214,19 +121,22 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 /* Starts the command with the signal mask and the handlers that it would have without cyclesoak. */
 static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 {
+	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
 	sigset_t ignored;
 	pid_t pid;
 	int e;
 
-	sigemptyset(&ignored);
-	sigaddset(&ignored, SIGPIPE);
-	sigaddset(&ignored, SIGXFSZ);
+	signals_ignored_here(&ignored);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attributes, mask);
 	posix_spawnattr_setsigdefault(&attributes, &ignored);
-	e = posix_spawnp(&pid, argv[0], NULL, &attributes, argv, environ);
+	posix_spawn_file_actions_init(&files);
+	if (opt.output != NULL)
+		posix_spawn_file_actions_adddup2(&files, m->command_stdout, STDOUT_FILENO);
+	e = posix_spawnp(&pid, argv[0], &files, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attributes);
 	if (e != 0) {
 		gauge_stop(&m->gauge);
@@ -264,30 +174,35 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
  * Measures periods, or the command at argv.  Without a calibration a command's load is measured against the
  * idle machine before and after.
  */
-static int measure(char **argv)
+static int measure(char **argv, int command_stdout)
 {
 	static struct monitor m;
 	sigset_t set, old;
 	int status = EXIT_SUCCESS;
 	char why[DIE_MAX];
 
-	/* The signals that end the program, and SIGCHLD, are blocked except where it waits. */
-	signal(SIGCHLD, SIG_DFL);
-	stop_signals(&set);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, &old);
 	if (opt.json)
 		environment_read(&m.environment);
 	m.command = *argv != NULL;
+	m.command_stdout = command_stdout;
 	opt.gauge.never_idle = !m.command;
 	gauge_prepare_or_die(&m.gauge, &opt.gauge);
 	gauge_mark_open(&m.gauge, &m.from);
 	gauge_mark_open(&m.gauge, &m.to);
+	m.each = alloc_or_die((size_t)m.gauge.calibration.cpus.n, sizeof(*m.each), "load");
 	if (m.command && !gauge_wait_idle(&m.gauge, &opt.gauge, NULL, why))
 		warnx("%s", why);
 	gauge_start(&m.gauge, 0);
-	catch_stop_signals_waiting(on_signal, NULL);
 	gauge_begin(&m.gauge, &m.from, NULL);
+	/*
+	 * The signals that end the program, and SIGCHLD, are from now on blocked except where it waits.  Before, they
+	 * end it: a command that has not started does not get a signal of the terminal.
+	 */
+	signal(SIGCHLD, SIG_DFL);
+	stop_signals(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	catch_stop_signals_waiting(on_signal, NULL);
 	if (m.command)
 		status = monitor_command(&m, argv, &set, &old);
 	else
@@ -393,6 +308,8 @@ static const struct option_row rows[] = {
 	{.help = "\nOutput:\n"},
 	{"B", "per-cpu", NULL, "print the load of each CPU, too", OPTION_FLAG, AT(per_cpu)},
 	{"", "json", NULL, "print one JSON object per period or command", OPTION_FLAG, AT(json)},
+	{"", "output", "FILE", "write the report to FILE: COMMAND keeps standard output",
+	 OPTION_FILE, AT(output)},
 	{"d", "debug", NULL, "print the kernel's own accounting of the same time, too", OPTION_FLAG,
 	 AT(debug)},
 	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
@@ -410,10 +327,14 @@ static const struct option_row rows[] = {
 
 int main(int argc, char **argv)
 {
+	int command_stdout = STDOUT_FILENO;
+
 	init_program(&stop);
-	die_init(close_report, NULL);
 	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt);
 	(void)gauge_cpus(&opt.gauge);
+	if (opt.output != NULL)
+		command_stdout = report_open_or_die(opt.output);
+	die_init(close_report, NULL); /* it prints to the report's file */
 	if (opt.calibrate) {
 		gauge_calibrate_or_die(&opt.gauge, opt.force);
 		return EXIT_SUCCESS;
@@ -424,5 +345,5 @@ int main(int argc, char **argv)
 		return verify();
 	if (opt.once)
 		opt.count = 1;
-	return measure(argv);
+	return measure(argv, command_stdout);
 }

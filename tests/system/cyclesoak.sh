@@ -77,8 +77,8 @@ it 'cyclesoak -1 that is interrupted: a line, in JSON too, and exit 1'; ( begin
 	"$cyclesoak" -1 -p 1000 --json >out 2>err &
 	SOAK=$!
 	remember $SOAK
-	# Once it has a soaker it blocks SIGTERM (0x4000), and no longer all signals, to wait for it.
-	wait_until or_gone $SOAK grep -q '^SigBlk:	00000000.*[4-7c-f]...$' "/proc/$SOAK/status"
+	# It handles SIGTERM (0x4000) once it has soakers.
+	wait_until or_gone $SOAK grep -q '^SigCgt:	.*[4-7c-f]...$' "/proc/$SOAK/status"
 	kill -TERM "$SOAK"
 	status=0
 	wait "$SOAK" || status=$?
@@ -149,6 +149,48 @@ it 'cyclesoak --json COMMAND: one object; the command does not inherit SIGPIPE i
 	[ "$(grep -c '^{"schema":1,.*}$' out)" -eq 1 ]
 	grep -q "^SigBlk:.*0000000000000000" out
 	not grep -E "^SigIgn:.*[13579bdf]...$" out
+); ok
+it 'cyclesoak COMMAND: it inherits SIGPIPE ignored where cyclesoak did, but not SIGXFSZ'; ( begin
+	exits 0 env --ignore-signal=PIPE "$real" --idle grep '^SigIgn:.*[13579bdf]...$' /proc/self/status
+	exits 153 "$real" --idle sh -c 'ulimit -f 1; exec head -c 1m /dev/zero >big'
+); ok
+it 'cyclesoak COMMAND without descriptors for soakers: it runs, and its status stays'; ( begin; need prlimit
+	! sanitized || skip_check 'sanitizers need descriptors'
+	got=0
+	soaking prlimit --nofile=4 "$real" sh -c 'exit 7' || got=$?
+	[ $got -eq 7 ]
+	grep -q '^cyclesoak: no load is measured: cannot start the soakers: Too many open files' err
+	grep -q '^System load: -, unsafe: not_measured' out
+); ok
+it 'Ctrl-C while cyclesoak waits for an idle machine: it ends, and the command does not run'; ( begin
+	"$HELPERS/burn" 0 60 >burnt &
+	burner=$!
+	remember $burner
+	env --default-signal=INT "$real" --idle --wait-idle 60 touch ran >out 2>err &
+	SOAK=$!
+	remember $SOAK
+	# It ignores SIGPIPE once it runs.
+	wait_until grep -q '^SigIgn:.*[13579bdf]...$' /proc/$SOAK/status
+	kill -INT $SOAK
+	ended $SOAK
+	kill $burner
+	got=0; wait $SOAK || got=$?
+	[ $got -eq 130 ]
+	not [ -e ran ]
+); ok
+it 'cyclesoak --output FILE: the report goes there, the command keeps stdout; no FILE, no command'; ( begin
+	exits 3 "$real" --idle --output text -- sh -c 'echo of the command; exit 3'
+	grep -qx 'of the command' out
+	one_line out
+	grep '^System load: .* took ' text
+	exits 0 "$real" --idle --json --output json -- echo of the command
+	one_line out
+	one_line json
+	grep -q '^{"schema":1,.*}$' json
+	fails_with 125 '^cyclesoak: cannot write no/file: No such file or directory$' "$real" --idle --output no/file touch ran
+	exits 125 "$real" --idle --output /dev/full true
+	grep -qx 'cyclesoak: /dev/full: No space left on device' err
+	not [ -e ran ]
 ); ok
 # Soakers set SIGCHLD themselves, as do shells.
 it 'cyclesoak --idle COMMAND, started by a program that ignores SIGCHLD: it ends, with its status'; ( begin

@@ -1,0 +1,107 @@
+#include "lib/report/periods.h"
+
+#include "lib/report/figures.h"
+#include "lib/report/json.h"
+#include "lib/report/units.h"
+
+/* What a command took: time, CPU time, and that of the tasks. */
+static void print_command(const struct load *l, struct wrap *line)
+{
+	const double all = l->cpus * l->seconds;
+
+	wrap_add(line, "; ", "took %.3f s", l->seconds);
+	if (isnan(l->load))
+		return;
+	wrap_add(line, ", ", "%.3f s of CPU time", l->load * all);
+	if (!isnan(l->tasks))
+		wrap_add(line, ", ", "of it, tasks %.3f s", l->tasks * all);
+}
+
+void period_print(const struct period *p, bool accounting)
+{
+	char text[BASELINES_STRLEN], load[FIGURE_STRLEN], reasons[UNSAFE_STRLEN];
+	struct wrap line = {.width = WRAP_WIDTH, .indent = "  "};
+	const struct load *l = &p->load;
+	int i;
+
+	if (isnan(l->load)) {
+		wrap_add(&line, "", "System load: -, unsafe: %s",
+			 limits_format(l->unsafe, reasons));
+	} else {
+		wrap_add(&line, "", "System load: %s",
+			 load_text(l->load, l->uncertainty, l->unsafe, load));
+		if (!isnan(l->slowed))
+			wrap_add(&line, ", ", "slowed %.1f%%", percent(l->slowed));
+	}
+	for (i = 0; p->each != NULL && i < p->cpus->n; i++)
+		wrap_add(&line, ", ", "cpu%d %s", p->cpus->id[i],
+			 load_text(p->each[i].load, NAN, p->each[i].unsafe, load));
+	if (p->is_command)
+		print_command(l, &line);
+	if (l->baseline == BASELINE_OWN)
+		wrap_add(&line, "; ", "%s", baselines_format(l->drift, text));
+	for (i = 0; i < CPU_COLUMNS && accounting && !isnan(l->rates.cpu[i]); i++)
+		wrap_add(&line, i > 0 ? ", " : "; ", "%s%s %.1f%%",
+			 i > 0 ? "" : "kernel: ", cpu_column[i], percent(l->rates.cpu[i]));
+	report("\n");
+}
+
+void period_json(const struct period *p, const struct environment *start)
+{
+	struct figures f;
+	struct json j = {.stream = false};
+	int i;
+
+	figures_init(&f);
+	f.host = p->load;
+	json_report_open(&j);
+	if (start != NULL) {
+		json_open(&j, "start", '{');
+		environment_json_start(&j, start, NULL, clock_ns(CLOCK_REALTIME));
+		json_close(&j, '}');
+	}
+	json_number(&j, "seconds", p->load.seconds);
+	json_rows(&j, &f, IN_HOST);
+	json_open(&j, "load_by_cpu", '[');
+	for (i = 0; p->each != NULL && i < p->cpus->n; i++) {
+		f.host = p->each[i];
+		json_open(&j, NULL, '{');
+		json_count(&j, "cpu", (uint64_t)p->cpus->id[i]);
+		json_rows(&j, &f, IN_CPU);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	f.host = p->load;
+	json_accounting(&j, &f);
+	json_report_close(&j, NULL);
+}
+
+void periods_print(const struct history *h)
+{
+	char text[FIGURE_STRLEN];
+	double mean, half;
+
+	if (h->n == 0)
+		return;
+	mean = history_mean(h, &half);
+	report("mean of %ld: %s, minimum %.1f%%, maximum %.1f%%\n", h->n,
+	       load_text(mean, half, h->unsafe, text), percent(h->min), percent(h->max));
+}
+
+void periods_json(const struct history *h)
+{
+	double mean, half;
+	struct json j = {.stream = false};
+
+	if (h->n == 0)
+		return;
+	mean = history_mean(h, &half);
+	json_report_open(&j);
+	json_count(&j, "periods", (uint64_t)h->n);
+	json_number(&j, "load_percent", 100 * mean);
+	json_number(&j, "load_uncertainty_percent", 100 * half);
+	json_unsafe(&j, h->unsafe);
+	json_number(&j, "load_min_percent", 100 * h->min);
+	json_number(&j, "load_max_percent", 100 * h->max);
+	json_report_close(&j, NULL);
+}
