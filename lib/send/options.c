@@ -11,6 +11,7 @@
 #define BUILTIN_SECONDS 10  /* that the built-in set is sent for: a pass over it lasts 10 ms */
 #define PRECISE_ROUNDS  30  /* at most, with --precision, unless -r is given */
 #define STREAMS_MAX     1024
+#define PORT_MAX        65535
 #define BUFFER_MAX      (1u << 30)        /* bytes of a call, or of a socket buffer */
 #define CHUNK_MOST      100000000u        /* bytes of a call: more were meant as a rate */
 #define PACED_BYTES     (2.0 * 64 * 1024) /* two segments as long as the kernel makes them */
@@ -157,6 +158,10 @@ static const struct option_row rows[] = {
 	{"6", NULL, NULL, "use IPv6 only", OPTION_CONSTANT, AT(family), .min = AF_INET6},
 	{"", "bind", "ADDRESS", "connect from this address of the host", OPTION_TEXT,
 	 .take = take_host},
+	{"", "cport", "PORT",
+	 "connect from this port, further streams from the next ones, and further runs from "
+	 "those behind them",
+	 OPTION_INT, AT(cport), .min = 1, .max = PORT_MAX},
 	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)", OPTION_DEVICE,
 	 AT(sock.device)},
 	{"", "mptcp", NULL, "use Multipath TCP, which zcs --mptcp accepts", OPTION_FLAG,
@@ -293,6 +298,22 @@ static void settle_comparison(struct send_options *opt)
 	opt->streams = (int)l->streams.size[0];
 }
 
+/* Each connection of all runs, or of all sizes of --request, has a port of its own. */
+static void check_ports(const struct send_options *opt)
+{
+	const struct sizes *streams = &opt->lists.streams;
+	uint64_t n = 0;
+	int i;
+
+	for (i = 0; i < streams->n; i++)
+		n += streams->size[i] * (uint64_t)(opt->lists.runs / streams->n);
+	n *= (uint64_t)(opt->requests.n > 0 ? opt->requests.n : opt->compare.rounds);
+	if (opt->cport > 0 && (uint64_t)opt->cport + n - 1 > PORT_MAX)
+		usage_error("--cport: from port %d on there are not the %" PRIu64
+			    " that all connections need",
+			    opt->cport, n);
+}
+
 /* What users of iperf3 type, and do not mean here. */
 static void warn_of_letters(const struct send_options *opt)
 {
@@ -328,6 +349,7 @@ static void settle(struct send_options *opt, const char *file)
 	opt->warmup = ceil(fmax(0, opt->warmup * 10 - 1e-6)) / 10;
 	warn_of_letters(opt);
 	settle_comparison(opt);
+	check_ports(opt);
 	for (i = 0; opt->keep && i < opt->requests.n; i++)
 		if (opt->requests.size[i] == 0)
 			usage_error("--keep: a request of 0 bytes has no reply");

@@ -38,7 +38,8 @@ struct send_options {
 	const char *server, *port; /* the port of the run under way, or as it was given: a list */
 	const char *title;         /* a label of the report; NULL: none */
 	const char *source;        /* the own address; NULL: the kernel's choice */
-	struct gauge_setup gauge;  /* whether and how the host's load is measured */
+	int cport;                /* the own port of the first connection; 0: the kernel's choice */
+	struct gauge_setup gauge; /* whether and how the host's load is measured */
 	const struct send_method *method;
 	int family; /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct lists lists;

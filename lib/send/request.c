@@ -164,7 +164,7 @@ static int request_connect(struct requester *q, struct reply *r)
 		r->place = STALL_FIRST_BYTE;
 		return fd;
 	}
-	fd = target_connect(rr->target, rr->run, &q->worker.sock);
+	fd = target_connect(rr->target, rr->run, q->worker.number, &q->worker.sock);
 	if (fd < 0)
 		return fd;
 	end_wait(r, STALL_FIRST_BYTE);

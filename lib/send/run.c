@@ -24,7 +24,7 @@ static _Noreturn void die_of_option(const struct send_options *opt, const char *
 }
 
 /* The handshake uses the segment size and the timeout: options are set before connect(2). */
-static void set_options_or_die(int fd, const struct target *s, const struct send_options *opt)
+static void set_options_or_die(int fd, const struct send_options *opt)
 {
 	const int unsent = (int)fmin((double)opt->pace * UNSENT_SECONDS + 1, INT_MAX);
 
@@ -43,20 +43,43 @@ static void set_options_or_die(int fd, const struct target *s, const struct send
 	    (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt->pace, sizeof(opt->pace)) != 0 ||
 	     sock_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent) != 0))
 		die_of_option(opt, "--pace");
-	if (opt->source == NULL)
-		return;
-	/* The port is chosen by connect(2), so that many connections can have the same: ip(7). */
-	sock_set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-	if (bind(fd, (const struct sockaddr *)&s->source, s->source_len) != 0)
-		die_errno("--bind %s", opt->source);
 }
 
-static int open_socket(const struct target *s, const struct run *r)
+/* Binds the socket to the own address and port that options name. */
+static void bind_or_die(int fd, const struct target *s, const struct run *r, int number)
+{
+	const int port = r->cport > 0 && number >= 0 ? r->cport + number : 0;
+	struct sockaddr_storage own = s->source;
+
+	if (r->opt->source == NULL && port == 0)
+		return;
+	if (port > UINT16_MAX)
+		die("--cport: there is no port above %d", UINT16_MAX);
+	own.ss_family = s->addr.ss_family;
+	((struct sockaddr_in *)&own)->sin_port = htons((uint16_t)port); /* as sin6_port */
+	/*
+	 * A port of the kernel's choice is chosen by connect(2), so that many connections can have the same: ip(7).
+	 * An own one may rest in TIME_WAIT after a connection to another server.
+	 */
+	if (port == 0)
+		sock_set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	else
+		sock_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (bind(fd, (const struct sockaddr *)&own, s->addr_len) == 0)
+		return;
+	if (port != 0 && errno != EADDRNOTAVAIL)
+		die_errno("--cport: port %d", port);
+	die_errno("--bind %s", r->opt->source);
+}
+
+static int open_socket(const struct target *s, const struct run *r, int number)
 {
 	const int fd = sock_open(s->addr.ss_family, 0, &r->opt->sock);
 
-	if (fd >= 0)
-		set_options_or_die(fd, s, r->opt);
+	if (fd < 0)
+		return -1;
+	set_options_or_die(fd, r->opt);
+	bind_or_die(fd, s, r, number);
 	return fd;
 }
 
@@ -71,9 +94,9 @@ static bool is_itself(int fd)
 	return memcmp(&own, &peer, sizeof(own)) == 0;
 }
 
-int target_connect(const struct target *s, const struct run *r, _Atomic int *sock)
+int target_connect(const struct target *s, const struct run *r, int number, _Atomic int *sock)
 {
-	const int fd = open_socket(s, r);
+	const int fd = open_socket(s, r, number);
 	int e;
 
 	*sock = fd;
@@ -93,6 +116,15 @@ int target_connect(const struct target *s, const struct run *r, _Atomic int *soc
 	close(fd);
 	errno = e;
 	return -1;
+}
+
+void target_die(const struct run *r)
+{
+	die("cannot connect to %s port %s: %s%s", r->opt->server, r->opt->port, strerror(errno),
+	    errno == ECONNREFUSED ? ": is zcs running there?"
+	    : errno == EADDRNOTAVAIL && r->cport > 0
+		    ? ": the port of --cport was in use less than a minute ago"
+		    : "");
 }
 
 /* Returns the addresses of a name, or dies; in its message `option` stands before the name. */
@@ -134,10 +166,10 @@ int target_find(struct target *s, const struct run *r, _Atomic int *sock)
 	struct addrinfo *list, *ai;
 	int fd = -1, shown, family = opt->family;
 
+	*s = (struct target){.addr_len = 0};
 	if (opt->source != NULL) {
 		list = look_up("--bind ", opt->source, NULL, family, opt);
 		memcpy(&s->source, list->ai_addr, list->ai_addrlen);
-		s->source_len = list->ai_addrlen;
 		family = list->ai_family;
 		freeaddrinfo(list);
 	}
@@ -148,11 +180,11 @@ int target_find(struct target *s, const struct run *r, _Atomic int *sock)
 	     ai = sock != NULL ? ai->ai_next : NULL) {
 		set_address(s, ai);
 		if (sock != NULL)
-			fd = target_connect(s, r, sock);
+			fd = target_connect(s, r, 0, sock);
 	}
 	freeaddrinfo(list);
 	/* Requests begin without a connection: a socket as theirs will be shows the way. */
-	shown = sock != NULL ? fd : open_socket(s, r);
+	shown = sock != NULL ? fd : open_socket(s, r, -1);
 	if (shown >= 0)
 		sock_interface(shown, (struct sockaddr *)&s->addr, s->interface);
 	if (sock == NULL && shown >= 0)
@@ -181,7 +213,7 @@ void run_open(struct run *r, const struct send_options *opt)
 	const bool wanted[2] = {opt->gauge.idle, opt->gauge.soak};
 	int i;
 
-	*r = (struct run){.opt = opt, .interface = ""};
+	*r = (struct run){.opt = opt, .interface = "", .cport = opt->cport};
 	gauge_warn(&opt->gauge);
 	for (i = 0; i < 2; i++) {
 		if (!wanted[i])
@@ -308,6 +340,8 @@ void run_end(struct run *r)
 	for (i = 0; i < r->opt->streams; i++)
 		pthread_join(worker_at(r, i)->thread, NULL);
 	pthread_barrier_destroy(&r->barrier);
+	if (r->cport > 0) /* the ports of this run may rest in TIME_WAIT */
+		r->cport += r->opt->streams;
 	atomic_compare_exchange_strong(&r->stop, &time_up, 0);
 }
 

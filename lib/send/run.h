@@ -23,9 +23,8 @@
 struct target {
 	struct sockaddr_storage addr;
 	socklen_t addr_len;
-	struct sockaddr_storage source; /* opt->source, where that is given */
-	socklen_t source_len;
-	char name[ADDR_STRLEN];      /* the address and port as text */
+	struct sockaddr_storage source; /* opt->source, where that is given, or 0 */
+	char name[ADDR_STRLEN];         /* the address and port as text */
 	char interface[IF_NAMESIZE]; /* via which packets leave for the server; empty: not known */
 };
 
@@ -41,6 +40,7 @@ struct worker {
 
 struct run {
 	const struct send_options *opt;
+	int cport;          /* the own port of the run's first connection; 0: the kernel's choice */
 	_Atomic int stop;   /* 0, TIME_UP, or the signal that interrupts */
 	int how;            /* SHUT_WR or SHUT_RDWR: what a stop does to the workers' sockets */
 	struct gauge gauge; /* of the run under way */
@@ -61,11 +61,15 @@ struct run {
 };
 
 /*
- * Makes a socket with the run's options, or dies if one cannot be set, and connects it.  A signal ends the wait
+ * Makes a socket with the run's options, or dies if one cannot be set, and connects it.  `number` is that of its
+ * stream or thread, which --cport adds to its port; -1: it has a port of the kernel's choice.  A signal ends the wait
  * only if r->stop is not 0; so does shutdown(2) of the socket, which is in *sock while it connects.
  * Returns the socket, or -1 with errno: ETIMEDOUT when --timeout was over.
  */
-int target_connect(const struct target *s, const struct run *r, _Atomic int *sock);
+int target_connect(const struct target *s, const struct run *r, int number, _Atomic int *sock);
+
+/* Dies because of errno, with which target_connect() or target_find() has failed. */
+_Noreturn void target_die(const struct run *r);
 
 /*
  * Connects to the first of the addresses that the resolver has for opt->server and opt->port that accepts, or if

@@ -258,13 +258,11 @@ bool transfer_open(struct transfer *t, uint64_t chunk)
 	for (i = 0; i < opt->streams; i++) {
 		st = &t->stream[i];
 		sock = i == 0 ? target_find(&res->target, r, &st->worker.sock)
-			      : target_connect(&res->target, r, &st->worker.sock);
+			      : target_connect(&res->target, r, i, &st->worker.sock);
 		if (r->stop > 0)
 			return false;
 		if (sock < 0)
-			die("cannot connect to %s port %s: %s%s", opt->server, opt->port,
-			    strerror(errno),
-			    errno == ECONNREFUSED ? ": is zcs running there?" : "");
+			target_die(r);
 		st->opt = opt;
 		st->set = res->set;
 		st->peer = res->target.name;

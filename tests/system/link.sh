@@ -210,6 +210,21 @@ beside 'two links, and rules by source address: each end names the link by which
 	exits 0 zcc -s "$A4" --bind 198.51.100.2 --request 10 --json
 	jq -e '.start.environment.link.mtu == 1400' out
 ) & later
+beside '--cport: the streams have this port and the next ones, and each run those behind it, with --bind, IPv6 and --request'; ( begin; need jq strace
+	hosts
+	start_zcs
+	from=5000
+	for how in "-s $A4" "-s $A4 --bind $B4" "-s $A6 --bind $B6"; do
+		exits 0 zcc $how --cport $from -P 2 -r 3 -n 1 --json ../file
+		jq -es --argjson from $from '[.[].start.connected // [] | .[].local_port] == [range($from; $from + 6)]' out
+		from=$((from + 6))
+	done
+	start_zcs --reply
+	exits 0 $B strace -f -o trace -e trace=bind "$BIN/zcc" -s "$A4" -p "$PORT" --cport 6000 -P 2 --request 10,20 -n 10
+	for port in 6000 6001 6002 6003; do grep -q "bind(.*htons($port)" trace; done
+	not grep 'htons(600[4-9])' trace
+	fails '^zcc: --cport: port '"$PORT"': Address already in use$' $A "$BIN/zcc" -s "$A4" -p 9 --cport "$PORT" ../file
+) & later
 beside '--mptcp: over two subflows both are counted, the first may die; TCP at either end is reported, or served'; ( begin; need jq
 	[ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ] || skip_check 'the kernel has no Multipath TCP'
 	hosts

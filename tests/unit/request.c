@@ -2,7 +2,7 @@
 #include "lib/send/transfer.h"
 
 static _Thread_local uint64_t passed_ns = 1000000000;
-static int test_connect(const struct target *t, const struct run *r, _Atomic int *sock);
+static int test_connect(const struct target *t, const struct run *r, int number, _Atomic int *sock);
 
 #undef now_ns
 #define now_ns()       passed_ns
@@ -14,12 +14,13 @@ static int test_connect(const struct target *t, const struct run *r, _Atomic int
 static pthread_barrier_t both; /* threads connect, so that neither makes all connections */
 static _Atomic int slow;       /* connections that are to take 9 s; others take 1 s */
 /* Connects to a server that answers at once, with a byte. */
-static int test_connect(const struct target *t, const struct run *r, _Atomic int *sock)
+static int test_connect(const struct target *t, const struct run *r, int number, _Atomic int *sock)
 {
 	int fd[2];
 
 	(void)t;
 	(void)r;
+	(void)number;
 	pthread_barrier_wait(&both);
 	passed_ns += atomic_fetch_sub(&slow, 1) > 0 ? 9000000000 : 1000000000;
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0 || write(fd[1], "x", 1) != 1 ||

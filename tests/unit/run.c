@@ -66,7 +66,7 @@ static int unsent_limit(uint64_t pace)
 	getpeername(fd, (struct sockaddr *)&t.addr, &t.addr_len);
 	close(fd);
 	close(accept(listener, NULL, NULL));
-	fd = target_connect(&t, &run, &sock);
+	fd = target_connect(&t, &run, 0, &sock);
 	if (fd < 0)
 		abort();
 	if (fd == sock)
