@@ -110,7 +110,8 @@ static void receive(struct client *c)
 		more = warm_up(c);
 	while (more > 0)
 		more = receive_some(c, &n);
-	if (more < 0)
+	/* A reset before the first byte is a connection closed without one, as by a port scan. */
+	if (more < 0 && (c->calls > 0 || errno != ECONNRESET))
 		snprintf(c->why, sizeof(c->why), "%s", strerror(errno));
 }
 

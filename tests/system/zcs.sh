@@ -71,6 +71,18 @@ beside 'zcs -1: who only looks whether the port is open is no client'; ( begin
 	one_line zcs.out
 	not grep '"error"' zcs.out
 ) & later
+beside 'zcs -1: a port scan that resets its connection is no client'; ( begin; need python3
+	start_zcs -1
+	cat >scan.py <<-'EOF'
+		import socket, struct, sys
+		s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+		s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+	EOF
+	python3 scan.py "$PORT"
+	wait_until grep -q 'closed without sending anything$' zcs.err
+	exits 0 "$zcc" -s 0 -p "$PORT" ../file
+	exits 0 wait $ZCS
+) & later
 beside 'zcs that lacks the memory for its buffer: zcc is told, not that it may be a zcs --reply'; ( begin; need prlimit
 	! sanitized || skip_check 'sanitizers take more'
 	ON='prlimit --as=400000000' start_zcs -b 500m
