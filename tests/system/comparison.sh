@@ -55,6 +55,7 @@ beside '--dry-run: the runs of a round, how many there are in all and how long t
 	printf '%s\n' '20 runs, about 3 minutes' '5 rounds of 4 runs' 'each run: soaked' 'send 64k, 1 stream' \
 	    'send 64k, 2 streams' 'mmap 4m, 1 stream' 'mmap 2m, 2 streams' | diff - out
 	not [ -e none ]
+	exits 2 "$zcc" --dry-run -s 0 -p 1 --json-stream -m send,mmap
 ) & later
 beside 'zcc -m with a list: a row for each run, and the ratio to the first in words; with -r 1 no intervals'; ( begin
 	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 -T "$(printf 'a \033label')" ../file
