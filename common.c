@@ -411,14 +411,27 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 	close(p.dir);
 }
 
-/* The file itself is another one whenever it was replaced. */
+#define LOCK_NS	    10000000000u
+#define LOCK_TRY_NS 10000000u
+
+/*
+ * The file itself is another one whenever it was replaced.  Who may read a directory may lock it for ever, as in /tmp.
+ */
 int file_lock_or_die(const char *path)
 {
 	struct place p = place_find_or_die(path);
+	const uint64_t until = now_ns() + LOCK_NS;
 	const int fd = openat(p.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0 || TEMP_FAILURE_RETRY(flock(fd, LOCK_EX)) != 0)
+	if (fd < 0)
 		die_errno("%s: its directory cannot be locked", path);
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			die_errno("%s: its directory cannot be locked", path);
+		if (now_ns() > until)
+			die("%s: another program keeps its directory locked: see lslocks(8)", path);
+		sleep_ns(LOCK_TRY_NS);
+	}
 	free(p.name);
 	close(p.dir);
 	return fd;

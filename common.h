@@ -180,8 +180,8 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 			 const void *arg);
 
 /*
- * Waits until no other process has locked the directory of a file, and locks it until the returned descriptor is
- * closed: what the file has may be read, and replaced by more.
+ * Waits, for 10 s at most, until no other process has locked the directory of a file, and locks it until the returned
+ * descriptor is closed: what the file has may be read, and replaced by more.
  */
 int file_lock_or_die(const char *path);
 
