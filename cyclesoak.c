@@ -18,7 +18,7 @@ static struct soak_options {
 	struct gauge_setup gauge;
 	int count; /* periods; 0: until interrupted */
 	bool calibrate, force, per_cpu, once, json, debug;
-	int verify;         /* rounds of --verify; 0: without that option */
+	int verify;         /* 2: quick; 0: without that option */
 	const char *output; /* where the report goes; NULL: to stdout */
 } opt = {.period = 1, .gauge = {.wait = SOAK_WAIT, .what = "command"}};
 
@@ -228,7 +228,7 @@ static int verify(void)
 	if (!opt.json)
 		environment_print(&environment, NULL, stdout, "");
 	report_flush(); /* the loads take minutes, and a signal may end them */
-	verify_measure_or_die(&opt.gauge, opt.verify, &evidence);
+	verify_measure_or_die(&opt.gauge, opt.verify == 1 ? 5 : 1, &evidence);
 	verdicts_of(&evidence, &verdicts);
 	if (opt.json)
 		verification_json(&environment, &evidence, &verdicts);
@@ -249,13 +249,6 @@ static void close_report(void *arg, const char *why)
 	(void)arg;
 	if (opt.json)
 		json_fail(&j, why);
-}
-
-static void take_rounds(const struct option_row *o, char *text, void *to)
-{
-	if (text != NULL && strcmp(text, "quick") != 0)
-		option_error(o, "'%s' is not 'quick'", text);
-	*(int *)to = text != NULL ? 1 : 5;
 }
 
 #define AT(member) OPTION_AT(struct soak_options, member)
@@ -280,9 +273,10 @@ static const struct option_row rows[] = {
 	 OPTION_FILE, AT(gauge.file)},
 	{"", "file", "FILE", NULL, OPTION_FILE, AT(gauge.file)}, /* as it was called in 0.1 */
 	{.help = "\nMeasurement:\n"},
-	{"", "idle", NULL,
-	 "measure by the CPUs' idle time: nothing is soaked, and periods need no calibration",
-	 OPTION_FLAG, AT(gauge.idle), .not_with = "-C -f --file --wait"},
+	{"", "idle", "clock",
+	 "measure by the CPUs' idle time: nothing is soaked, and periods need no calibration; "
+	 "--idle=clock: counted by BPF programs",
+	 OPTION_WORD, AT(gauge.idle), .optional = true, .not_with = "-C -f --file --wait"},
 	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", OPTION_INT,
 	 AT(gauge.n_cpus), .min = 1, .max = CPUS_MAX, .not_with = "--on-cpus"},
 	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", OPTION_CPUS, AT(gauge.on)},
@@ -303,7 +297,7 @@ static const struct option_row rows[] = {
 	{"", "verify", "quick",
 	 "measure loads of known size with each instrument and print whether the figures are right: "
 	 "five minutes on an idle host, or one with --verify=quick",
-	 OPTION_TEXT, AT(verify), .take = take_rounds, .optional = true, .alone = true,
+	 OPTION_WORD, AT(verify), .optional = true, .alone = true,
 	 .not_with = "-C --idle --once --count --period --per-cpu -f --file"},
 	{.help = "\nOutput:\n"},
 	{"B", "per-cpu", NULL, "print the load of each CPU, too", OPTION_FLAG, AT(per_cpu)},
@@ -339,7 +333,8 @@ int main(int argc, char **argv)
 		gauge_calibrate_or_die(&opt.gauge, opt.force);
 		return EXIT_SUCCESS;
 	}
-	opt.gauge.soak = !opt.gauge.idle;
+	opt.gauge.soak = opt.gauge.idle == 0;
+	opt.gauge.debug = opt.debug;
 	gauge_warn(&opt.gauge);
 	if (opt.verify > 0)
 		return verify();

@@ -212,8 +212,10 @@ static const struct option_row rows[] = {
 	 "measure the CPU load of this host by soaking while there are clients: what they take from "
 	 "other work; without a calibration by cyclesoak -C, zcs measures the idle host first",
 	 OPTION_FLAG, AT(gauge.soak), .not_with = "--idle"},
-	{"", "idle", NULL, "measure it by idle time: how busy the CPUs are, without soaking",
-	 OPTION_FLAG, AT(gauge.idle)},
+	{"", "idle", "clock",
+	 "measure it by idle time: how busy the CPUs are, without soaking; --idle=clock: counted by "
+	 "BPF programs",
+	 OPTION_WORD, AT(gauge.idle), .optional = true},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE (default ./counts_per_sec, unless it does not fit this "
 	 "host)",
@@ -265,6 +267,7 @@ static void read_options(int argc, char **argv)
 		usage_error("'%s': zcs takes no arguments, only options (try 'zcs --help')",
 			    argv[first]);
 	(void)gauge_cpus(&opt.gauge);
+	opt.gauge.debug = opt.debug;
 	if (opt.method->maps && opt.sock.mptcp)
 		usage_error("-m %s needs TCP: it cannot be combined with --mptcp",
 			    opt.method->name);

@@ -152,20 +152,23 @@ void gauge_next(struct gauge *g)
 
 bool gauge_start_instrument(struct gauge *g)
 {
-	const bool soak = g->setup->soak;
+	const bool soak = g->setup->soak, by_clock = g->setup->idle == IDLE_BY_CLOCK;
 	const struct cpus *cpus = &g->calibration.cpus;
-	struct instrument in = {soak ? &by_soaking : &by_idle_time, .soaker = NULL};
+	struct instrument in = {.kind = &by_soaking};
 	struct lock_holder h = {.pid = -1};
 	char why[DIE_MAX];
 
 	if (soak)
 		in.soaker = soaker_start(cpus, g->setup->wait, false, &h, why);
-	if (soak ? in.soaker != NULL : idle_try(cpus, &in.whole, why)) {
+	if (soak ? in.soaker != NULL : idle_start(&in, cpus, by_clock, why)) {
+		if (!soak && g->setup->debug)
+			warnx("idle time is counted by %s",
+			      in.clock != NULL ? "BPF programs" : "the kernel, in /proc/stat");
 		g->instrument = in;
 		return true;
 	}
 	g->missing = h.pid >= 0 ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
-	if (g->setup->never_idle)
+	if (g->setup->never_idle || (!soak && by_clock))
 		die("%s", why);
 	if (is_first_line(g, g->missing))
 		warnx("no load is measured: %s", why);
@@ -254,6 +257,7 @@ void gauge_stop(struct gauge *g)
 {
 	if (g->instrument.soaker != NULL)
 		soaker_stop(g->instrument.soaker);
+	idle_stop(&g->instrument);
 	g->instrument = (struct instrument){.kind = NULL};
 	free(g->after.cpu);
 	free(g->calibration.cpu);

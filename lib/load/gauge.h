@@ -26,9 +26,14 @@
 #include "lib/load/baseline.h"
 #include "lib/load/load.h"
 
+/* Idle time is counted by what is right on this machine, or by BPF programs, or the program dies. */
+enum { IDLE_BY_BEST = 1, IDLE_BY_CLOCK };
+
 /* What is measured, on which CPUs, and with which baseline. */
 struct gauge_setup {
-	bool soak, idle;  /* by soaking, or by idle time; neither: no load is measured */
+	bool soak;        /* by soaking */
+	int idle;         /* by idle time: IDLE_BY_*; 0, and no soaking: no load is measured */
+	bool debug;       /* what counts idle time is printed on stderr */
 	bool never_idle;  /* soaking needs a calibration, and of idle time nothing is subtracted */
 	bool own;         /* soaking: a calibration file is not read */
 	const char *what; /* what is measured, as a message names it */

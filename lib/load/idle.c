@@ -1,5 +1,6 @@
 #include "lib/load/baseline.h"
 #include "lib/load/cputime.h"
+#include "lib/load/idle_clock.h"
 #include "lib/load/statistics.h"
 
 #define WINDOWS_MAX 32 /* of a baseline: 5 s have 20 */
@@ -8,23 +9,48 @@
  * Reading: a sample of each CPU, and after them the sum of all.
  */
 
-static void read_all(const struct cpus *cpus, bool whole, struct load_sample *at)
+/*
+ * Reads the times as cpu_times_read() does, and *ns, of another clock, is the moment of the idle time.  With the clock
+ * idle time is that of the clock; a CPU that is offline still has none.
+ */
+static int times_read(const struct idle_clock *clock, const struct cpus *cpus, bool whole,
+		      cpu_times *at, uint64_t *ns)
+{
+	const int n = cpus->n, online = cpu_times_read(cpus, whole, at, ns);
+	int i;
+
+	if (clock == NULL)
+		return online;
+	*ns = now_ns();
+	at[n][CPU_IDLE] = 0;
+	for (i = 0; i < n; i++) {
+		if (!isnan(at[i][CPU_IDLE]))
+			at[i][CPU_IDLE] = idle_clock_seconds(clock, cpus->id[i], *ns);
+		at[i][CPU_IOWAIT] = 0;
+		at[n][CPU_IDLE] += at[i][CPU_IDLE];
+	}
+	at[n][CPU_IOWAIT] = 0;
+	return online;
+}
+
+static void read_all(const struct instrument *in, const struct cpus *cpus, struct load_sample *at)
 {
 	const int n = cpus->n;
 	cpu_times *times = alloc_or_die((size_t)n + 1, sizeof(*times), "idle time");
 	struct limits_mark limits = {.now = 0};
+	const uint64_t begun = raw_ns();
 	int i, online;
 	uint64_t ns;
 
-	online = cpu_times_read(cpus, whole, times, &ns);
+	online = times_read(in->clock, cpus, in->whole, times, &ns);
 	if (online == 0)
 		limits.now |= UNSAFE_NOT_MEASURED;
 	else if (isnan(times[n][CPU_IDLE]))
 		limits.now |= UNSAFE_CPU_OFFLINE;
-	if (whole && online > n)
+	if (in->whole && online > n)
 		limits.now |= UNSAFE_CPU_ONLINE;
 	for (i = 0; i <= n; i++)
-		at[i] = (struct load_sample){.ns = ns,
+		at[i] = (struct load_sample){.ns = begun,
 					     .time = (i < n ? 1 : n) * ((double)ns / 1e9),
 					     .spin = times[i][CPU_IDLE] + times[i][CPU_IOWAIT],
 					     .work = times[i][CPU_IOWAIT],
@@ -49,45 +75,55 @@ static struct load_sample *alloc_readings(int n, int readings)
 #define TRY_PERIOD  4000000u   /* ns: near the tick of most kernels, where sampling is most wrong */
 #define TRY_MOST    4          /* trials: other programs may disturb one */
 #define TRY_DOUBT   0.1        /* by how much the two shares may differ: two ticks in a trial */
+#define TRY_CLOCK   0.05       /* the same for the clock, which has no ticks */
 #define TRY_ASLEEP  0.05 /* share of the time: a CPU that sleeps less counts as never asleep */
-
-#define NOT_COUNTED                                                                                \
-	"--idle: /proc/stat cannot be read, or does not count CPU %d (a container may have one "   \
-	"of its own): " SOAK_INSTEAD
+#define VISIT_NS    1000000u
 
 /* Soaking has a trial of its own, which takes soakers. */
 #define SOAK_INSTEAD "try soaking, which says if it does not work here"
 
-/*
- * The share of a fifth of a second in which a CPU was awake by the kernel's columns, while this thread, on that CPU,
- * works and sleeps in turn; NAN if the kernel counted nothing.  *worked is the thread's own share, by its CPU clock.
- */
-static double share_awake(int cpu, uint64_t work_ns, double *worked)
+#define NOT_COUNTED                                                                                \
+	"/proc/stat cannot be read, or does not count CPU %d (a container may have one of its "    \
+	"own): " SOAK_INSTEAD
+
+/* What a trial of a CPU shows, in shares of a fifth of a second. */
+struct trial {
+	double awake; /* in which the CPU was not idle, by the columns or the clock; NAN: they stood still */
+	double worked; /* in which this thread ran, by its CPU clock */
+	bool woken;    /* the clock saw most of the interrupts that ended this thread's sleeps */
+};
+
+/* Works and sleeps in turn on a CPU, on which the thread is.  `clock` may be NULL. */
+static struct trial try_cpu(const struct idle_clock *clock, int cpu, uint64_t work_ns)
 {
 	const struct cpus one = {1, {cpu}};
-	cpu_times from[2], to[2], rise;
-	uint64_t begin, end, next, until, ran;
-	double counted = 0;
+	const uint64_t before = clock != NULL ? clock->cpu[cpu].interrupts : 0;
+	uint64_t begin, end, next, until, ran, sleeps = 0;
+	struct trial t = {.woken = true};
+	cpu_times from[2], to[2];
+	double counted = 0, idle;
 	int i;
 
-	cpu_times_read(&one, false, from, &begin);
+	times_read(clock, &one, false, from, &begin);
 	ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	for (next = raw_ns(); next < begin + TRY_NS; next += TRY_PERIOD) {
+	for (next = raw_ns(), end = next + TRY_NS; next < end; next += TRY_PERIOD) {
 		until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + work_ns;
 		while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
 			;
+		sleeps += raw_ns() < next + TRY_PERIOD;
 		sleep_ns((uint64_t)(1e9 * seconds_between(raw_ns(), next + TRY_PERIOD)));
 	}
-	*worked = seconds_between(ran, clock_ns(CLOCK_THREAD_CPUTIME_ID));
-	cpu_times_read(&one, false, to, &end);
-	*worked /= seconds_between(begin, end);
-	for (i = 0; i < CPU_COLUMNS; i++) {
-		rise[i] = to[0][i] - from[0][i];
-		counted += rise[i];
-	}
-	if (!(counted > 0)) /* a file of another machine, as in some containers, or no file */
-		return NAN;
-	return 1 - (rise[CPU_IDLE] + rise[CPU_IOWAIT]) / seconds_between(begin, end);
+	t.worked = seconds_between(ran, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	times_read(clock, &one, false, to, &end);
+	t.worked /= seconds_between(begin, end);
+	for (i = 0; i < CPU_COLUMNS; i++)
+		counted += to[0][i] - from[0][i];
+	idle = to[0][CPU_IDLE] - from[0][CPU_IDLE] + to[0][CPU_IOWAIT] - from[0][CPU_IOWAIT];
+	/* A file of another machine, as in some containers, or no file, counts nothing. */
+	t.awake = counted > 0 ? 1 - idle / seconds_between(begin, end) : NAN;
+	if (clock != NULL)
+		t.woken = clock->cpu[cpu].interrupts - before >= sleeps / 2;
+	return t;
 }
 
 /* Binds the thread to the next of these CPUs, behind the i-th, on which it may run.  Returns its index, or -1. */
@@ -104,43 +140,52 @@ static int bind_next(const struct cpus *cpus, int i)
 }
 
 /*
- * Whether a trial shows that the columns are measured.  If the machine is not idle it is repeated on other CPUs, and
- * other programs are assumed to go on as they did before the thread worked.  Leaves the thread on the last CPU.
+ * Whether a trial shows that idle time is measured.  If the machine is not idle it is repeated on other CPUs, and
+ * other programs are assumed to go on as they did before the thread worked.  *sleeps is false if the last CPU never
+ * slept, or was not counted.  Leaves the thread on that CPU.
  */
-static bool trial_passes(const struct cpus *cpus, char why[DIE_MAX])
+static bool trial_passes(const struct idle_clock *clock, const struct cpus *cpus, bool *sleeps,
+			 char why[DIE_MAX])
 {
-	double awake = 1, others = 0, rested = 0, worked = 0;
+	const double doubt = clock != NULL ? TRY_CLOCK : TRY_DOUBT;
+	struct trial t = {.awake = 1}, rest = {.awake = 0};
 	int i, cpu = -1;
 
 	for (i = 0; i < TRY_MOST; i++) {
 		cpu = bind_next(cpus, cpu);
 		if (cpu < 0) {
 			snprintf(why, DIE_MAX,
-				 "--idle: this program may run on none of the measured CPUs: "
-				 "check the cpuset, or choose others by --on-cpus");
+				 "this program may run on none of the measured CPUs: check the "
+				 "cpuset, or choose others by --on-cpus");
 			return false;
 		}
 		if (i > 0)
-			others = share_awake(cpus->id[cpu], 0, &rested);
-		awake = share_awake(cpus->id[cpu], TRY_WORK_NS, &worked);
-		worked -= rested;
+			rest = try_cpu(clock, cpus->id[cpu], 0);
+		t = try_cpu(clock, cpus->id[cpu], TRY_WORK_NS);
+		t.worked -= rest.worked;
 		/* If the CPU never slept the thread had no time to work, and both shares are alike. */
-		if (awake <= 1 - TRY_ASLEEP && fabs(awake - others - worked) <= TRY_DOUBT)
+		*sleeps = t.awake <= 1 - TRY_ASLEEP; /* not where it is NAN */
+		if (*sleeps && t.woken && fabs(t.awake - rest.awake - t.worked) <= doubt)
 			return true;
 	}
-	if (isnan(awake))
+	if (isnan(t.awake))
 		snprintf(why, DIE_MAX, NOT_COUNTED, cpus->id[cpu]);
-	else if (awake > 1 - TRY_ASLEEP)
-		snprintf(
-			why, DIE_MAX,
-			"--idle: CPU %d never sleeps, since a program soaks it or spins there: end it",
-			cpus->id[cpu]);
+	else if (!*sleeps)
+		snprintf(why, DIE_MAX,
+			 "CPU %d never sleeps, since a program soaks it or spins there: end it",
+			 cpus->id[cpu]);
+	else if (!t.woken)
+		snprintf(why, DIE_MAX,
+			 "BPF programs do not see the interrupts that end the sleep of CPU %d",
+			 cpus->id[cpu]);
 	else
 		snprintf(
 			why, DIE_MAX,
-			"--idle: the kernel does not measure the idle time of CPU %d: it counted "
-			"%.0f%% beside work of %.0f%% (no NO_HZ, or a busy machine): " SOAK_INSTEAD,
-			cpus->id[cpu], 100 * (awake - others), 100 * worked);
+			"%s not measure the idle time of CPU %d: %.0f%% was counted beside work of "
+			"%.0f%% (%sa busy machine)",
+			clock != NULL ? "BPF programs do" : "the kernel does", cpus->id[cpu],
+			100 * (t.awake - rest.awake), 100 * t.worked,
+			clock != NULL ? "" : "no NO_HZ, or ");
 	return false;
 }
 
@@ -158,26 +203,68 @@ static int find_missing(const struct cpus *cpus)
 	return i < cpus->n ? cpus->id[i] : -1;
 }
 
-bool idle_try(const struct cpus *cpus, bool *whole, char why[DIE_MAX])
+/* Runs, and sleeps, on each of these CPUs: the clock counts it from then on. */
+static bool visit_cpus(const struct cpus *cpus, char why[DIE_MAX])
+{
+	int i;
+
+	for (i = 0; i < cpus->n && cpu_bind(cpus->id[i]) == 0; i++)
+		sleep_ns(VISIT_NS);
+	if (i < cpus->n)
+		snprintf(why, DIE_MAX,
+			 "this program may not run on CPU %d: check the cpuset, or choose others "
+			 "by --on-cpus",
+			 cpus->id[i]);
+	return i == cpus->n;
+}
+
+/* Opens the clock; whether it can be had here, and a trial shows that it counts. */
+static bool clock_start(struct instrument *in, const struct cpus *cpus, bool *sleeps,
+			char why[DIE_MAX])
+{
+	in->clock = alloc_or_die(1, sizeof(*in->clock), "idle time");
+	if (idle_clock_open(in->clock, cpus->id[cpus->n - 1], why) && visit_cpus(cpus, why) &&
+	    trial_passes(in->clock, cpus, sleeps, why))
+		return true;
+	idle_stop(in);
+	return false;
+}
+
+bool idle_start(struct instrument *in, const struct cpus *cpus, bool by_clock, char why[DIE_MAX])
 {
 	const int missing = find_missing(cpus);
-	char reason[DIE_MAX - 100];
+	char columns[DIE_MAX] = "", clock[DIE_MAX] = "";
+	bool measured = false, sleeps = true;
 	cpu_mask bound;
-	bool measured;
 
-	*whole = cpus->n == sysconf(_SC_NPROCESSORS_ONLN);
-	if (!cpu_times_are_measured(cpus, reason, sizeof(reason))) {
-		snprintf(why, DIE_MAX, "--idle: %s: " SOAK_INSTEAD, reason);
-		return false;
-	}
+	*in = (struct instrument){.kind = &by_idle_time};
+	in->whole = cpus->n == sysconf(_SC_NPROCESSORS_ONLN);
+	*why = '\0';
 	if (missing >= 0) {
-		snprintf(why, DIE_MAX, NOT_COUNTED, missing);
+		string_append(why, DIE_MAX, "--idle: " NOT_COUNTED, missing);
 		return false;
 	}
 	sched_getaffinity(0, sizeof(bound), bound);
-	measured = trial_passes(cpus, why);
+	if (!by_clock && cpu_times_are_measured(cpus, columns, sizeof(columns)))
+		measured = trial_passes(NULL, cpus, &sleeps, columns);
+	if (!measured && sleeps)
+		measured = clock_start(in, cpus, &sleeps, clock);
 	sched_setaffinity(0, sizeof(bound), bound);
+	if (by_clock)
+		string_append(why, DIE_MAX, "--idle=clock: %s", clock);
+	else if (!sleeps)
+		string_append(why, DIE_MAX, "--idle: %s", *clock != '\0' ? clock : columns);
+	else
+		string_append(why, DIE_MAX, "--idle: %s; and %s; or " SOAK_INSTEAD, columns, clock);
 	return measured;
+}
+
+void idle_stop(struct instrument *in)
+{
+	if (in->clock != NULL)
+		idle_clock_close(in->clock);
+	free(in->clock);
+	in->clock = NULL;
 }
 
 /*
@@ -210,24 +297,28 @@ static double deviation_of(const double *busy, int n, double step)
 #define EDGE_POLL_NS 1000000u
 #define EDGE_POLLS   12 /* at most: a tick of the column has 10 ms */
 
-/* By which share of a step idle time may still be wrong. */
-static double edge_share(int n, bool whole)
+/* By which share of a step idle time may still be wrong.  The clock has no steps. */
+static double edge_share(const struct instrument *in, int n)
 {
-	return whole ? fmin(1, n * (EDGE_POLL_NS / 1e9) * (double)sysconf(_SC_CLK_TCK)) : 1;
+	if (in->clock != NULL)
+		return 0;
+	return in->whole ? fmin(1, n * (EDGE_POLL_NS / 1e9) * (double)sysconf(_SC_CLK_TCK)) : 1;
 }
 
 /* Reads as read_all() does, as soon as the idle time of all CPUs has risen. */
-static void read_at_edge(const struct cpus *cpus, bool whole, struct load_sample *at)
+static void read_at_edge(const struct instrument *in, const struct cpus *cpus,
+			 struct load_sample *at)
 {
+	const double edge = edge_share(in, cpus->n);
 	const struct load_sample *all = &at[cpus->n];
 	double before;
 	int i;
 
-	read_all(cpus, whole, at);
+	read_all(in, cpus, at);
 	before = all->spin;
-	for (i = 0; i < EDGE_POLLS && edge_share(cpus->n, whole) < 1 && all->spin == before; i++) {
+	for (i = 0; i < EDGE_POLLS && edge > 0 && edge < 1 && all->spin == before; i++) {
 		sleep_ns(EDGE_POLL_NS);
-		read_all(cpus, whole, at);
+		read_all(in, cpus, at);
 	}
 }
 
@@ -260,18 +351,18 @@ static bool measure_baseline(const struct instrument *in, struct calibration *c,
 	struct load_sample *at = alloc_readings(cpus, n + 1);
 	int i, k;
 
-	read_at_edge(&c->cpus, in->whole, at);
+	read_at_edge(in, &c->cpus, at);
 	for (k = 1; k <= n && (stop == NULL || *stop == 0); k++) {
 		sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
-		read_at_edge(&c->cpus, in->whole, at + (size_t)k * stride);
+		read_at_edge(in, &c->cpus, at + (size_t)k * stride);
 	}
 	if (k > n) {
 		idle_gross(in, c);
 		c->windows = n;
 		c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 		for (i = 0; i < cpus; i++)
-			c->cpu[i] = baseline_of(at + i, stride, n, 1, 1);
-		c->all = baseline_of(at + i, stride, n, c->lines, edge_share(cpus, in->whole));
+			c->cpu[i] = baseline_of(at + i, stride, n, 1, in->clock != NULL ? 0 : 1);
+		c->all = baseline_of(at + i, stride, n, c->lines, edge_share(in, cpus));
 		c->others = c->all.tasks;
 		c->begin = at->limits;
 		c->end = at[(size_t)n * stride].limits;
@@ -285,7 +376,8 @@ void idle_gross(const struct instrument *in, struct calibration *c)
 	const struct cpus cpus = c->cpus;
 	int i;
 
-	*c = (struct calibration){.cpus = cpus, .lines = in->whole ? 1 : cpus.n};
+	*c = (struct calibration){
+		.cpus = cpus, .lines = in->whole ? 1 : cpus.n, .clock = in->clock != NULL};
 	c->all = (struct baseline){.spin = 1, .speed = 1};
 	c->cpu = alloc_or_die((size_t)cpus.n, sizeof(*c->cpu), "idle time");
 	for (i = 0; i < cpus.n; i++)
@@ -298,7 +390,7 @@ static void sample(const struct instrument *in, const struct calibration *c,
 {
 	struct load_sample *at = alloc_readings(c->cpus.n, 1);
 
-	read_all(&c->cpus, in->whole, at);
+	read_all(in, &c->cpus, at);
 	*sum = at[c->cpus.n];
 	if (each != NULL)
 		memcpy(each, at, (size_t)c->cpus.n * sizeof(*each));

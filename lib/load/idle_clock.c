@@ -123,8 +123,9 @@ static bool hooks_find(const char *path, uint32_t id[IDLE_CLOCK_HOOKS], char why
 enum { E = 1 << LOOP_ENTER, X = 1 << LOOP_EXIT, I = 1 << IRQ_ENTER, O = 1 << IRQ_EXIT, ALL = 15 };
 
 /*
- * The instructions, and in which programs each is.  r7 is this CPU's struct, and r8 its word.  A program that an
- * interrupt divides is wrong by the length of that interrupt at most.
+ * The instructions, and in which programs each is.  r7 is this CPU's struct, and r8 its word.  As in the kernel, idle
+ * time that is open begins anew: an interrupt in a softirq in the idle loop opens it at its end, and the softirq's own
+ * end comes later.  A program that an interrupt divides is wrong by the length of that interrupt at most.
  */
 static const struct {
 	unsigned hooks;
@@ -141,14 +142,20 @@ static const struct {
 	{O, LOAD(1, in_loop)}, /* a CPU with nohz_full comes here at the end of any interrupt */
 	{O, JUMP(BPF_JEQ, 1, 0, OUT)},
 	{ALL, LOAD(8, word)},
-	{X | I, SET(8, BPF_XOR, 1)}, /* now it is odd if there is nothing to begin, or to end */
-	{ALL, JUMP(BPF_JSET, 8, 1, OUT)},
+	{X | I, SET(8, BPF_XOR, 1)}, /* now it is odd if there is nothing to end */
+	{X | I, JUMP(BPF_JSET, 8, 1, OUT)},
+	{E | O, LOAD(1, open)}, /* what is open is dropped, and begins anew */
+	{E | O, SET_X(8, BPF_ADD, 1)},
 	{ALL, CALL(ktime_get_ns)},
 	{ALL, SET(0, BPF_LSH, 1)},
+	{X | I, SET_X(8, BPF_ADD, 0)},
+	{X | I, STORE(word, 8)},
+	{X | I, STORE_K(open, 0)},
 	{E | O, SET_X(8, BPF_SUB, 0)},
 	{E | O, SET(8, BPF_ADD, 1)},
-	{X | I, SET_X(8, BPF_ADD, 0)},
-	{ALL, STORE(word, 8)},
+	{E | O, STORE(word, 8)},
+	{E | O, SET(0, BPF_SUB, 1)},
+	{E | O, STORE(open, 0)},
 	{I, LOAD(1, interrupts)},
 	{I, SET(1, BPF_ADD, 1)},
 	{I, STORE(interrupts, 1)},

@@ -82,9 +82,10 @@ static void load_of_idle(const struct calibration *c, const struct baseline *b,
 {
 	const double total = to->time - from->time, idle = to->spin - from->spin;
 	const double stolen = steal_between(from->steal, to->steal) / 2;
-	const double step = load_step(i < 0 ? c->lines : 1, to->work > from->work);
+	const double step = c->clock ? 0 : load_step(i < 0 ? c->lines : 1, to->work > from->work);
 
 	strcpy(l->instrument, LOAD_BY_IDLE);
+	strcpy(l->source, c->clock ? IDLE_CLOCK : IDLE_COLUMNS);
 	l->load = 1 - b->tasks - (idle + stolen) / total;
 	uncertainty(c, b, l, 0, hypot(stolen, step) / total, false);
 }

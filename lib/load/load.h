@@ -62,6 +62,7 @@ struct calibration {
 	double total;         /* turns per second of all CPUs: the first line of the file */
 	struct baseline all;  /* the mean of the CPUs, whose errors are not independent */
 	int lines;            /* how many lines of /proc/stat idle time is the sum of; 0: soaking */
+	bool clock;           /* idle time is the clock's, and has no steps */
 	double windows; /* how many windows the shares are means of: it makes their error smaller */
 	bool shared;    /* a file's: all loads have this baseline, and its error */
 	double others;  /* share that tasks had of the machine; of two baselines the greater one */
@@ -95,12 +96,17 @@ struct load {
 	struct rates rates;  /* of the kernel's counters in this time */
 	unsigned unsafe;     /* what makes the load unsafe: a set of reasons, limits.h */
 	char instrument[16]; /* by which it was measured: LOAD_BY_*; empty: not known */
+	char source[16];     /* of idle time: IDLE_COLUMNS or IDLE_CLOCK; empty: not known */
 	enum baseline_kind baseline;
 };
 
 /* The instruments, as receipts and JSON name them. */
 #define LOAD_BY_SOAKING "soak"
 #define LOAD_BY_IDLE    "idle"
+
+/* What counted idle time. */
+#define IDLE_COLUMNS "columns" /* the kernel, in /proc/stat */
+#define IDLE_CLOCK   "clock"   /* BPF programs: idle_clock.h */
 
 /* Makes all figures unknown. */
 void load_init(struct load *l);
@@ -152,28 +158,33 @@ struct instrument {
 	const struct instrument_kind *kind; /* NULL: no load is measured */
 	struct soaker *soaker;              /* of by_soaking; otherwise NULL */
 	bool whole; /* of by_idle_time: the CPUs measured were all that were online at the start */
+	struct idle_clock *clock; /* of by_idle_time; NULL: the columns of /proc/stat count */
 };
 
 /*
  * How long the CPUs slept, as the kernel counts it: the instrument that disturbs nothing.
  *
- *	if (!idle_try(&cpus, &in.whole, why))
+ *	if (!idle_start(&in, &cpus, false, why))
  *		die("%s", why);
- *	in.kind = &by_idle_time;
+ *	...
+ *	idle_stop(&in);
  *
  * The kernel measures the columns idle and iowait of /proc/stat (proc_stat(5)) where it has NO_HZ: from
  * the entry of the idle loop to its exit or the next interrupt, up to the reading (get_cpu_idle_time_us(),
  * kernel/time/tick-sched.c).  It samples all other columns at ticks.  From Linux 7.2 on, and on CPUs of nohz_full,
- * it measures idle time only in part: idle_try() tests whether the columns can be used.
+ * it measures idle time only in part: BPF programs then count it at the same places (idle_clock.h).
  */
 
 /*
- * Whether the kernel measures idle time: by what it says, and by a trial.  On one of these CPUs, for a fifth of a
- * second, a thread works for 1 ms in every 4 ms, and its own CPU clock tells for how long.  If other programs disturb
- * the trial it is repeated.  Otherwise, or if the CPU never sleeps, the result is false, and `why` has the message.
- * Stores in *whole whether these are all CPUs that are online.
+ * Starts to measure these CPUs: by the columns, if the kernel measures them and `by_clock` is false; otherwise by the
+ * clock.  For either a trial decides.  On one CPU, for a fifth of a second, a thread works for 1 ms in every 4 ms, and
+ * its own CPU clock tells for how long; the clock must also see the interrupts that wake it.  If other programs disturb
+ * the trial it is repeated.  Returns false, with a message in `why`, if neither measures, or a CPU never sleeps.
  */
-bool idle_try(const struct cpus *cpus, bool *whole, char why[DIE_MAX]);
+bool idle_start(struct instrument *in, const struct cpus *cpus, bool by_clock, char why[DIE_MAX]);
+
+/* Ends what idle_start() has started; does nothing to other instruments. */
+void idle_stop(struct instrument *in);
 
 /* Stores the baseline of a machine that does nothing, for the CPUs of *c: all time that is not idle is load. */
 void idle_gross(const struct instrument *in, struct calibration *c);

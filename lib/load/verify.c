@@ -291,7 +291,7 @@ static void measure_with(const struct verify *v, int i)
 	int c;
 
 	setup.soak = i != VERIFY_IDLE;
-	setup.idle = i == VERIFY_IDLE;
+	setup.idle = i == VERIFY_IDLE ? IDLE_BY_BEST : 0;
 	setup.own = true;
 	setup.what = "load";
 	if (i == VERIFY_SIBLING) {

@@ -160,6 +160,7 @@ const struct figure figure_table[] = {
 	 TEXT(LOAD, "  of it, tasks")},
 	{"instrument", "instrument", STRING(WORD, host.instrument), IN(HOST),
 	 TEXT(LOAD, "measured by")},
+	{"idle_source", "idle_source", STRING(WORD, host.source), IN(HOST)},
 	{"unsafe", "unsafe", NUMBER(REASONS, host.unsafe), IN(LOADS), TEXT(LOAD, "unsafe: why"),
 	 ADDED},
 	{"no_load", "no_load", STRING(WORD, no_load), IN(HOST)},

@@ -284,6 +284,11 @@ static void take_option(const struct usage *u, const struct option_row *o, char 
 	case OPTION_FLAG: *(bool *)to = true; break;
 	case OPTION_CONSTANT: store(o, to, o->min); break;
 	case OPTION_COUNT: ++*(int *)to; break;
+	case OPTION_WORD:
+		if (text != NULL && strcmp(text, o->placeholder) != 0)
+			option_error(o, "'%s' is not '%s'", text, o->placeholder);
+		*(int *)to = text != NULL ? 2 : 1;
+		break;
 	case OPTION_INT:
 	case OPTION_SIZE: store(o, to, arg_number(o, text)); break;
 	case OPTION_SECONDS:

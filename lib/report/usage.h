@@ -38,6 +38,7 @@ enum option_kind {
 	OPTION_SECONDS_OR_NONE, /* the same, or 0 */
 	OPTION_PERCENT,         /* a double: 3, 2.5% */
 	OPTION_TEXT,            /* any text */
+	OPTION_WORD,            /* an int: 1, or 2 with its argument, the placeholder */
 	OPTION_DEVICE,          /* the name of an interface */
 	OPTION_FILE,            /* the name of a file, which is not `-` */
 	OPTION_PORT,            /* a number of a port, as text */

@@ -186,8 +186,10 @@ static const struct option_row rows[] = {
 	{.help = "\nCPU load:\n"},
 	{"c", "cpu-load", NULL, "measure the CPU load by soaking: what is taken from other work",
 	 OPTION_FLAG, AT(gauge.soak)},
-	{"", "idle", NULL, "measure it by idle time: how busy the CPUs are, without soaking",
-	 OPTION_FLAG, AT(gauge.idle)},
+	{"", "idle", "clock",
+	 "measure it by idle time: how busy the CPUs are, without soaking; --idle=clock: counted by "
+	 "BPF programs",
+	 OPTION_WORD, AT(gauge.idle), .optional = true},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec)",
 	 OPTION_FILE, AT(gauge.file), .only_with = "-c or -C"},

@@ -210,7 +210,7 @@ uint64_t interval_after(uint64_t due, uint64_t now, double seconds)
 
 void run_open(struct run *r, const struct send_options *opt)
 {
-	const bool wanted[2] = {opt->gauge.idle, opt->gauge.soak};
+	const bool wanted[2] = {opt->gauge.idle > 0, opt->gauge.soak};
 	int i;
 
 	*r = (struct run){.opt = opt, .interface = "", .cport = opt->cport};
@@ -219,7 +219,7 @@ void run_open(struct run *r, const struct send_options *opt)
 		if (!wanted[i])
 			continue;
 		r->setup[i] = opt->gauge;
-		r->setup[i].idle = i == 0;
+		r->setup[i].idle = i == 0 ? opt->gauge.idle : 0;
 		r->setup[i].soak = i == 1;
 		r->setup[i].what = opt->requests.n > 0 ? "requests" : "transfer";
 		gauge_prepare_or_die(&r->prepared[i], &r->setup[i]);

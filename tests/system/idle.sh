@@ -72,6 +72,19 @@ it 'cyclesoak --idle: where it may not run on the first CPU the trial is made on
 	grep -qx reached log
 	[ $status -eq 0 ] || grep 'CPU [0-9]* never sleeps\|does not measure the idle time of CPU' err
 ); ok
+it '--idle=clock: BPF programs count, and JSON and -d say so; or an error says what they need, as it does to a user'; ( begin
+	none='cyclesoak: --idle=clock: \(bpf(2)\|/sys/kernel/btf/vmlinux\|it works on 64-bit\)'
+	if "$cyclesoak" --idle=clock -d --json -n 2 -p 0.2 >out 2>err; then
+		grep -x 'cyclesoak: idle time is counted by BPF programs' err
+		jq -es '.[:2] | all(.[]; .idle_source == "clock" and .load_percent > 0)' out
+	else
+		grep "^$none" err
+	fi
+	user=
+	[ "$(id -u)" -ne 0 ] || user='setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all'
+	[ "$(id -u)" -ne 0 ] || need setpriv
+	fails "--idle=clock: \(.*'setcap cap_bpf,cap_perfmon+ep /.*/cyclesoak'\|/sys\|it works\)" $user "$cyclesoak" --idle=clock -n 1
+); ok
 # Nobody measures a machine that does not sleep.
 it '--idle where each CPU is busy: an error, or the command without a load'; ( begin
 	"$HELPERS/burn" "$(cat /sys/devices/system/cpu/online)" 30 >burnt &
@@ -105,5 +118,6 @@ for kind in 'is empty' 'lacks a CPU' 'stands still'; do
 	); ok
 done
 check_usage '--on-cpus: CPU 8191 is not online' cyclesoak --idle --on-cpus 8191
+check_usage "--idle: 'kernel' is not 'clock'" zcs --idle=kernel
 check_usage '-c, --cpu-load and --idle cannot be used together' zcs -c --idle
 finish

@@ -9,6 +9,7 @@ static void test_baseline(void)
 	struct load_sample read[] = {
 		{.ns = 0}, {.time = 2, .spin = 1.8}, {.time = 4, .spin = 3.4, .steal = 0.2}};
 	const struct baseline b = baseline_of(read, 1, 2, 1, 1);
+	const struct instrument whole = {.whole = true};
 	const double busy[] = {0.01, 0.03};
 
 	ok(near(b.tasks, 1 - (3.4 + 0.1) / 4) && b.spin == 1,
@@ -19,8 +20,8 @@ static void test_baseline(void)
 	ok(near(baseline_of(read, 1, 2, 1, 0.2).step, 0.2 * sqrt(2) * b.step),
 	   "iowait that rose has an error of its own, and a step that is known in part has less");
 	/* The column has steps of 10 ms; two idle CPUs bring it forward by 2 ms between two looks. */
-	ok(near(edge_share(2, true) / (double)sysconf(_SC_CLK_TCK), 0.002) &&
-		   edge_share(128, true) == 1,
+	ok(near(edge_share(&whole, 2) / (double)sysconf(_SC_CLK_TCK), 0.002) &&
+		   edge_share(&whole, 128) == 1,
 	   "the moment of a step is known to a look at the column, unless there are many CPUs");
 	ok(near(deviation_of(busy, 2, 0), sqrt(2) * 0.01) && deviation_of(busy, 2, 0.1) == 0,
 	   "windows deviate from their mean, unless they differ by less than a step");
@@ -49,23 +50,52 @@ static void test_width(void)
 	}
 }
 
+/* CPU 0 has been idle for 2 s, and was for 3 s before.  CPU 8191 is not there. */
+static void test_clock(void)
+{
+	const struct idle_clock_cpu counts = {.word = 6000000001 - 2 * (now_ns() - 2000000000)};
+	const struct idle_clock clock = {.cpu = &counts};
+	const struct instrument in = {.clock = (struct idle_clock *)&clock, .whole = true};
+	const struct cpus first = {1, {0}}, both = {2, {0, 8191}};
+	struct calibration c = {.cpus = first};
+	struct load_sample at[3];
+
+	read_all(&in, &first, at);
+	ok(at[0].spin >= 5 && at[0].spin < 60 && at[1].spin == at[0].spin && at[1].work == 0 &&
+		   at[0].time <= (double)now_ns() / 1e9 && at[0].limits.now != UNSAFE_CPU_OFFLINE,
+	   "with the clock idle time is the clock's, in step with its time");
+	read_all(&in, &both, at);
+	ok(at[0].spin >= 5 && isnan(at[1].spin) && isnan(at[2].spin) &&
+		   at[2].limits.now == UNSAFE_CPU_OFFLINE,
+	   "a CPU that is offline has no idle time by the clock, nor has the sum");
+	idle_gross(&in, &c);
+	ok(c.clock && c.lines == 1 && edge_share(&in, 2) == 0, "the clock has no steps");
+	free(c.cpu);
+}
+
 /* The kernel here may measure or not: the trial says which, and why. */
 static void test_trial(void)
 {
 	char why[DIE_MAX] = "";
 	cpu_mask before, after;
 	struct cpus online;
-	bool tried, whole;
+	struct instrument in;
+	bool tried;
 
 	cpus_online(&online);
 	sched_getaffinity(0, sizeof(before), before);
-	tried = idle_try(&online, &whole, why);
-	ok(whole && (tried || strstr(why, "never sleeps") != NULL ||
-		     strstr(why, "does not measure") != NULL),
+	tried = idle_start(&in, &online, false, why);
+	ok(in.whole && (tried || strstr(why, "never sleeps") != NULL ||
+			strstr(why, "not measure") != NULL),
 	   "idle time is measured, or there is a line why not");
+	idle_stop(&in);
+	tried = idle_start(&in, &online, true, why);
+	ok(tried == (in.clock != NULL) && (tried || strncmp(why, "--idle=clock: ", 14) == 0),
+	   "the clock counts, or there is a line why not");
+	idle_stop(&in);
 	sched_getaffinity(0, sizeof(after), after);
 	ok(memcmp(before, after, sizeof(before)) == 0,
 	   "the trial leaves the thread on all its CPUs");
 }
 
-TESTS(test_baseline, test_width, test_trial)
+TESTS(test_baseline, test_width, test_clock, test_trial)

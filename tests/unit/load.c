@@ -53,6 +53,8 @@ static void test_loads(void)
 	const double step = load_step(1, false);
 	const struct calibration idle = {
 		.cpus.n = 2, .lines = 1, .all = {.tasks = 0.01, .step = 0.002}};
+	const struct calibration clocked = {
+		.cpus.n = 2, .lines = 1, .clock = true, .all = {.tasks = 0.01, .step = 0.002}};
 	const struct row rows[] = {
 		{"an idle machine has no load", TWO, .to = {.time = 5, .spin = 0.98 * 4},
 		 .half = 0.0015},
@@ -126,6 +128,8 @@ static void test_loads(void)
 		{"a load by idle time is the time not idle, less that of the idle machine", idle,
 		 .from = {.time = 2, .work = 4.5}, .to = {.time = 8, .spin = 4.5}, .load = 0.24,
 		 .half = hypot(hypot(0.001, 0.002), step / 6)},
+		{"by the clock idle time has no step", clocked, .from = {.time = 2, .work = 4.5},
+		 .to = {.time = 8, .spin = 4.5}, .load = 0.24, .half = hypot(0.001, 0.002)},
 		{"of what the host took a half was idle time, and the other, as iowait that rose, makes it uncertain",
 		 idle, .from.time = 2, .to = {.time = 8, .spin = 4.5, .steal = 0.6},
 		 .load = 0.24 - 0.05,
