@@ -56,6 +56,18 @@ void environment_read(struct environment *e)
 	for (i = 0; i < KERNEL_OPTIONS; i++)
 		string_append(e->host, sizeof(e->host), "%s: %s\n", kernel_option_name[i],
 			      set[1 + kernel_option((enum kernel_option)i)]);
+	/* These count the time in which a CPU does not sleep; hybrid CPUs have cpu_core and cpu_atom. */
+	glob("/sys/bus/event_source/devices/msr/events/mperf", 0, NULL, &found);
+	glob("/sys/bus/event_source/devices/cpu*/events/ref-cycles", GLOB_APPEND, NULL, &found);
+	string_append(e->host, sizeof(e->host), "cycle_counters:%s",
+		      found.gl_pathc > 0                           ? ""
+		      : access("/sys/bus/event_source", F_OK) == 0 ? " none"
+								   : " unknown");
+	for (i = 0; i < found.gl_pathc; i++)
+		string_append(e->host, sizeof(e->host), " %s", basename(found.gl_pathv[i]));
+	string_append(e->host, sizeof(e->host), "\n");
+	globfree(&found);
+	found = (glob_t){.gl_pathc = 0};
 	/* Documentation/ABI/testing/sysfs-devices-system-cpu */
 	glob(SYS_CPU "vulnerabilities/*", 0, NULL, &found);
 	for (i = 0; i < found.gl_pathc; i++)
