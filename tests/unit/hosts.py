@@ -171,7 +171,7 @@ def test_output():
         (ran("a", text, "x" * (1 << 20) + "yz"), "zcc printed more than 16 MiB, or messages of more than 1 MiB"),
         (ran("a", text.replace(b'"bytes": 1000', b'"bytes": -1')), "zcc printed an impossible 'end.sum_sent.bytes'"),
         (ran("a", printed()), "zcc printed no report"),
-        (ran("a", good + b"[", "zcc: why\npdsh@x: a: ssh exited"), "zcc: why"),
+        (ran("a", good + b"[", "zcc: why\nbye\npdsh@x: a: ssh exited"), "zcc: why"),
         (ran("a", good, "zcc: " + "y" * 999), "zcc: " + "y" * 295),
         (ran("a", b"", "pdsh@x: execvp no failed: No such file\npdsh@x: a: no exited"), "pdsh@x: execvp no failed: No such file"),
     ):
@@ -219,6 +219,7 @@ def test_largest_group():
         equal([figures[key] for key in ("bytes", "load_percent", "clients")], [30, 3.0, 2])
         equal(figures["unsafe"], ["clients_not_together"])
         assert "failed_clients" not in figures and "no_load" not in figures
+        equal(hosts_report.receiver_figures(FakeRun("r", groups), 2)["failed_clients"], 1)
 
 
 def test_failed_clients():
