@@ -28,18 +28,21 @@ def first_end(run):
     return part(objects[0], "end") if objects else {}
 
 
+def not_asked_for(plan):
+    return "not asked for: 'load %s'" % (shortened(sorted(plan["load"])) or "none")
+
+
 def host_figures(run, end, key, reasons):
-    """The throughput and the load of a host, from what zcc or zcs has printed; or why it has no load."""
+    """The throughput and the load of a host, from what zcc or zcs has printed; or why its load is not known."""
     host = part(end, "host")
     figures = numbers(part(end, key), *THROUGHPUT)
     figures.update(numbers(host, "cpus", "load_percent", "load_uncertainty_percent", "cost_us_per_kib"))
     if "load_percent" not in figures:
         named = [line for line in run.lines(1) if "load" in line or "short" in line]
-        figures["no_load"] = str(host.get("no_load") or "unknown")
-        figures["no_load_text"] = named[-1] if named else "its program printed no load"
+        figures["no_load"] = host.get("no_load", "off").replace("off", "unknown")  # it was asked for, or see below
+        figures["no_load_text"] = named[-1] if named else "its program does not say why"
         if not run.measures:
-            names = shortened(sorted(run.plan["load"])) or "none"
-            figures["no_load_text"] = "not asked for: 'load %s'" % names
+            figures["no_load"], figures["no_load_text"] = "off", not_asked_for(run.plan)
         return figures
     figures["instrument"] = run.plan["instrument"]
     unsafe = host.get("unsafe", [])
@@ -146,8 +149,8 @@ class Row:
         self.rounds.append(figures)
         if "unsafe" in figures:
             self.note("unsafe: " + ", ".join(figures["unsafe"]))
-        if "no_load_text" in figures:
-            self.note("no load: " + figures["no_load_text"])
+        if figures.get("no_load", "off") != "off":
+            self.note("load not measured: " + figures["no_load_text"])
         if "failed_clients" in figures:
             self.note(FAILED_INCLUDED)
 
@@ -228,6 +231,9 @@ def print_table(plan, results):
     for line in lines:
         cells = [line[i].ljust(widths[i]) if i < 2 else line[i].rjust(widths[i]) for i in range(len(widths))]
         print(("  ".join(cells) + "  " + line[-1]).rstrip())
+    off = {host for (_, host, _), figures in host_ends(results).items() if figures.get("no_load") == "off"}
+    if off:
+        print("load of %s: %s" % (shortened([host for host in plan["hosts"] if host in off]), not_asked_for(plan)))
     done = [one for one in results if "error" not in one and "bits_per_second" in one]
     number, rounds = len(results), len({one["round"] for one in results})
     shown = (number, "s" * (number != 1), rounds, "s" * (rounds != 1), number - len(done))
@@ -235,4 +241,4 @@ def print_table(plan, results):
     print("%d connection%s in %d round%s, %d failed; %d byte%s" % (*shown, moved, "s" * (moved != 1)))
     if done:
         slow = min(done, key=lambda one: one["bits_per_second"])
-        print("slowest: %s to %s, %s Gbit/s" % (slow["sender"], slow["receiver"], gbits(slow["bits_per_second"])))
+        print("slowest: %s to %s, %s Gbit/s at the receiver" % (slow["sender"], slow["receiver"], gbits(slow["bits_per_second"])))

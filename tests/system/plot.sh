@@ -152,7 +152,7 @@ it 'zc-plot: of 500 mutated reports none makes gnuplot start a process or open a
 it 'zc-plot: text in the place of figures is dropped, with a line; a title is itself, whatever the locale'; ( begin; need python3 gnuplot
 	printf '%s' '{"intervals":[{"sum":{"start":0,"end":1,"bits_per_second":1e9,"load_percent":"1\nEOD\n!touch made\n$x << EOD\n1"}}]}' >json
 	exits 0 env LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 python3 "$plot" -t "'/.(Ü\`touch made\`).'0" json
-	grep -q 'json: 1 figure' err
+	grep -q 'json: figures that are not numbers are not drawn: 1$' err
 	one_line err
 	sed "s/&apos;/'/g" out | grep -q ">'/.(Ü\`touch made\`).'0<"
 	not [ -e made ]

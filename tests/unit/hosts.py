@@ -246,6 +246,9 @@ def test_no_load():
         one["end"]["host"]["no_load"] = word
         figures = hosts_report.host_figures(FakeRun("a", [one], load, err), one["end"], "sum_sent", [])
         equal((figures["no_load"], figures["no_load_text"]), (word, reason))
+    one["end"]["host"]["no_load"] = "off"
+    figures = hosts_report.host_figures(FakeRun("a", [one]), one["end"], "sum_sent", [])
+    equal((figures["no_load"], figures["no_load_text"]), ("unknown", "its program does not say why"))
 
 
 def test_long():
