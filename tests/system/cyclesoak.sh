@@ -14,7 +14,7 @@ made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 fake_calibration "$(machine_name)" >moded
 
 # Lines on what other programs, the host of a virtual machine, or a container do
-of_others='CPU quota\|(steal)\|left its soaker no time\|is not idle\|the load is below 0'
+of_others='the clock or a system call is slow\|CPU quota\|(steal)\|left its soaker no time\|is not idle\|the load is below 0'
 of_others="$of_others\|the soakers do not yield\|the soakers delay wake-ups"
 # one_error: err has one line, beside such
 one_error()
