@@ -41,7 +41,7 @@ zcs,socket,2: - - EMFILE,EAFNOSUPPORT
 ,(pthread_create|fork), - EAGAIN,ENOMEM -
 ,(malloc|calloc|realloc), - - ENOMEM
 ,flock, - ENOLCK -
-,(fchmod|rename|unlink), - EPERM,EACCES -
+,(fchmod|renameat|unlink|unlinkat), - EPERM,EACCES -
 ,fsync, - EIO,ENOSPC -
 ,sched_setaffinity, - EINVAL -
 zcs,getaddrinfo, - - ENOMEM

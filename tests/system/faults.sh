@@ -87,7 +87,7 @@ whole()
 	rm -f saved?*
 }
 "$zcc" -s 0 -p $PORT -q -n 1 -r 2 --save before file >/dev/null 2>&1
-only='saved|fsync|fchmod|rename'
+only='saved|fsync|fchmod|renameat'
 faults 'zcc --save' zcc
 only=.
 

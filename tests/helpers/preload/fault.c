@@ -364,7 +364,8 @@ CALL_PATH(mkdir)
 CALL(opendir, 0, false, -1, (const char *)a, 0, NULL)
 
 /* What is made, and the rest. */
-CALL_ANY(rename)
+CALL_ANY(renameat)
+CALL_ANY(unlinkat)
 CALL_ANY(unlink)
 CALL_ANY(memfd_create)
 CALL_ANY(eventfd)
