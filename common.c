@@ -411,7 +411,7 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 	close(p.dir);
 }
 
-#define LOCK_NS	    10000000000u
+#define LOCK_NS     10000000000u
 #define LOCK_TRY_NS 10000000u
 
 /*

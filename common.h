@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #ifndef __GLIBC__
+/* cppcheck-suppress preprocessorErrorDirective ; it does not read the headers of the C library */
 #error "zc needs glibc 2.27 or later: other C libraries lack functions that it calls"
 #endif
 
@@ -80,7 +81,7 @@ _Noreturn void command_die(const char *name, int error);
 void die_init(void (*hook)(void *arg, const char *why), void *arg);
 
 /* The length of the UTF-8 sequence at s, 0 if it is none: RFC 3629. */
-size_t utf8_length(const char *s);
+size_t utf8_length(const char *text);
 
 /*
  * Replaces each control character, and each byte that is not UTF-8, by `?`, in place: the name of a file or a process

@@ -272,7 +272,7 @@ void saved_read_or_die(struct saved *s, const struct plan_kind *kind, const char
 		       const char *path)
 {
 	const int fd = open_retry(path, O_RDONLY | O_NONBLOCK);
-	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+	FILE *f = fd >= 0 && fcntl(fd, F_SETFL, 0) == 0 ? fdopen(fd, "r") : NULL;
 	size_t size = 1;
 	ssize_t len = -1;
 	const char *why;
@@ -282,8 +282,7 @@ void saved_read_or_die(struct saved *s, const struct plan_kind *kind, const char
 	if (f == NULL && errno == ENOENT)
 		return;
 	/* A FIFO without a writer is empty; of one that has a writer, all is waited for. */
-	if (f == NULL || fcntl(fd, F_SETFL, 0) != 0 ||
-	    ((len = getdelim(&s->text, &size, '\0', f)) < 0 && !feof(f)))
+	if (f == NULL || ((len = getdelim(&s->text, &size, '\0', f)) < 0 && !feof(f)))
 		die_errno("%s: %s", option, printable(path));
 	/* cppcheck-suppress nullPointerRedundantCheck ; die_errno() does not return */
 	fclose(f);

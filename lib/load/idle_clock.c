@@ -293,7 +293,7 @@ double idle_clock_seconds(const struct idle_clock *c, int cpu, uint64_t ns)
 {
 	const uint64_t word = c->cpu[cpu].word;
 
-	return 1e-9 * (double)((word % 2 != 0 ? word - 1 + 2 * ns : word) / 2);
+	return 1e-9 * (double)((word % 2 != 0 ? word - 1 + 2 * ns : word) >> 1);
 }
 
 void idle_clock_close(struct idle_clock *c)
@@ -303,7 +303,7 @@ void idle_clock_close(struct idle_clock *c)
 	if (c->size == 0)
 		return;
 	if (c->cpu != NULL)
-		munmap((void *)(uintptr_t)c->cpu, c->size);
+		munmap((void *)(uintptr_t)c->cpu, c->size); /* NOLINT(performance-no-int-to-ptr) */
 	for (k = 0; k < IDLE_CLOCK_HOOKS; k++)
 		if (c->link[k] >= 0)
 			close(c->link[k]);

@@ -248,7 +248,7 @@ static unsigned route_find(int fd, unsigned device, const struct sockaddr *peer,
 	if (mark != 0)
 		message_add(&m, RTA_MARK, &mark, sizeof(mark));
 	message_add(&m, ROUTE_PROTOCOL, &protocol, sizeof(protocol));
-	if (*sport != 0)
+	if (*sport != 0) /* NOLINT(clang-analyzer-core.*): the family has a port */
 		message_add(&m, ROUTE_SPORT, sport, sizeof(*sport));
 	message_add(&m, ROUTE_DPORT, dport, sizeof(*dport));
 	if (!message_answer(&m))

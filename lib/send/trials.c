@@ -75,7 +75,7 @@ static const struct measure measures[] = {
 	[COST] = {"cost_us_per_kib", .is_of_load = true, .title = "cost, us/KiB", .width = 15,
 		  .ratio_key = "cost_ratio", .verb = {"costs", "costs the sender"},
 		  .times = "times as much as"},
-	[REMOTE_LOAD] = {"load_percent", 1, true, "receiver: load", 14},
+	[REMOTE_LOAD] = {"load_percent", 1, true, .title = "receiver: load", .width = 14},
 	[REMOTE_COST] = {"cost_us_per_kib",
 			 1,
 			 true,

@@ -31,10 +31,10 @@ struct trials {
 };
 
 /* Sends the files: once, or as often as a comparison needs.  Returns NULL or what is wrong, which may be in `why`. */
-const char *trials_run(struct trials *t, char **names, int n, char why[DIE_MAX]);
+const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX]);
 
 /* Ends the report of a program that dies; that of a comparison has its complete rounds. */
-void trials_die(struct trials *t, const char *why);
+void trials_die(struct trials *a, const char *why);
 
 /* Adds what a transfer measured to a plan, as run i. */
 void trial_add(struct plan *p, int i, const struct send_options *opt,

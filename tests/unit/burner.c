@@ -24,7 +24,7 @@ static void counts(struct burner_work w, uint64_t least, const char *title)
 	int tries;
 
 	for (tries = 0; tries < 50; tries++)
-		if (run(w).count >= least)
+		if (run(w).count >= (double)least)
 			break;
 	ok(tries < 50, "%s", title);
 }

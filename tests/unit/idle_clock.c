@@ -83,9 +83,9 @@ static void test_btf(void)
 		wrong += find(i, id);
 	ok(wrong == 0, "BTF that is cut off anywhere is rejected");
 	for (i = 0; i < 8 * btf_size; i++) {
-		btf[i / 8] ^= (char)(1 << i % 8);
+		btf[i / 8] ^= (char)(1 << i % 8); /* NOLINT(bugprone-narrowing-conversions) */
 		(void)find(btf_size, id);
-		btf[i / 8] ^= (char)(1 << i % 8);
+		btf[i / 8] ^= (char)(1 << i % 8); /* NOLINT(bugprone-narrowing-conversions) */
 	}
 	ok(!hooks_find(path, id, why) && strstr(why, "CONFIG_DEBUG_INFO_BTF") != NULL,
 	   "a kernel without BTF: the message names the option");
@@ -106,6 +106,7 @@ static void test_btf(void)
 /*
  * Runs a program of bpf(2), with what it needs of an interpreter, on a CPU at a moment.
  */
+/* NOLINTBEGIN(performance-no-int-to-ptr,misc-redundant-expression): its words are addresses, too */
 static void run(int hook, struct idle_clock_cpu *cpus, int n, uint64_t cpu, uint64_t now)
 {
 	struct bpf_insn program[CODE_MAX], *i = program;
@@ -143,6 +144,7 @@ static void run(int hook, struct idle_clock_cpu *cpus, int n, uint64_t cpu, uint
 		}
 	}
 }
+/* NOLINTEND(performance-no-int-to-ptr,misc-redundant-expression) */
 
 static void test_programs(void)
 {

@@ -80,6 +80,7 @@ static int unsent_limit(uint64_t pace)
 static struct sockaddr_in answer[2];
 static struct addrinfo found[2] = {{.ai_next = &found[1]}};
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc has its own */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
 		struct addrinfo **list)
 {
@@ -90,6 +91,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 	return 0;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 void freeaddrinfo(struct addrinfo *list)
 {
 	(void)list;

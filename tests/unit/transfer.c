@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 /* The receipts of two streams, and what they say of the server's host. */
-static void test_host(char *here)
+static void test_host(const char *here)
 {
 	static const struct {
 		const char *interface, *boot[2];
@@ -29,7 +29,8 @@ static void test_host(char *here)
 		strcpy(res.target.interface, cases[i].interface);
 		find_host(&res, 2);
 		k = strcmp(cases[i].boot[0], cases[i].boot[1]) != 0;
-		ok(res.local == cases[i].local && isnan(res.received.host.load) == k &&
+		ok(res.local == cases[i].local &&
+			   (isnan(res.received.host.load) != 0) == (k != 0) &&
 			   strcmp(res.received.no_load, k ? NO_LOAD_SEVERAL : "") == 0,
 		   "via %s to the boots '%s' and '%s' (h: here)", cases[i].interface,
 		   cases[i].boot[0], cases[i].boot[1]);
