@@ -3,6 +3,7 @@
 # are soakfaults.sh's.
 #
 # seconds: 23
+# limit: 400
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
 
