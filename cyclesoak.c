@@ -324,7 +324,7 @@ int main(int argc, char **argv)
 	int command_stdout = STDOUT_FILENO;
 
 	init_program(&stop);
-	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt);
+	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt, NULL);
 	(void)gauge_cpus(&opt.gauge);
 	if (opt.output != NULL)
 		command_stdout = report_open_or_die(opt.output);

@@ -51,7 +51,7 @@ static const char *request_all(struct send_report *rep, char why[DIE_MAX])
 	struct target target;
 
 	target_find(&target, &run, NULL);
-	run_gauge(&run, opt.gauge.soak);
+	run_gauge(&run);
 	catch_signals();
 	return requests_run(&run, rep, &target, why);
 }

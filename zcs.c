@@ -261,7 +261,7 @@ static const struct option_row rows[] = {
 /* Reads the options, or exits. */
 static void read_options(int argc, char **argv)
 {
-	const int first = options_read(&USAGE("zcs", rows, false), argc, argv, &opt);
+	const int first = options_read(&USAGE("zcs", rows, false), argc, argv, &opt, NULL);
 
 	if (first < argc)
 		usage_error("'%s': zcs takes no arguments, only options (try 'zcs --help')",

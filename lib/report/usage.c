@@ -6,7 +6,6 @@
 
 #include "lib/load/cpus.h"
 
-#define OPTIONS_MAX 128
 #define OPTION_NAME 64  /* bytes of `-b, -l, --buffer-size`, with its end */
 #define LONG_VALUE  256 /* getopt_long(3) returns the index of a row and this, or a letter */
 #define HELP_COLUMN 30  /* where --help begins what an option does, behind its name */
@@ -109,7 +108,7 @@ static _Noreturn void reject_option(const struct usage *u, int c, const char *wo
 }
 
 /* The first option among `words` that is given, or NULL. */
-static const struct option_row *given_of(const struct usage *u, const bool *given,
+static const struct option_row *given_of(const struct usage *u, const struct given *given,
 					 const char *words)
 {
 	char *rest = strdupa(words), *word;
@@ -117,19 +116,19 @@ static const struct option_row *given_of(const struct usage *u, const bool *give
 
 	while ((word = strsep(&rest, " ")) != NULL)
 		for (i = 0; i < u->n; i++)
-			if (given[i] && is_option(&u->rows[i], word))
+			if (given[i].row != NULL && is_option(&u->rows[i], word))
 				return &u->rows[i];
 	return NULL;
 }
 
 /* Rejects options that cannot be used together, or need another, or cannot be used with an operand. */
-static void check_given(const struct usage *u, const bool *given, const char *operand)
+static void check_given(const struct usage *u, const struct given *given, const char *operand)
 {
 	const struct option_row *o, *other;
 	char name[OPTION_NAME], second[OPTION_NAME];
 
 	for (o = u->rows; o < u->rows + u->n; o++) {
-		if (!given[o - u->rows])
+		if (given[o - u->rows].row == NULL)
 			continue;
 		option_name(o, name);
 		if (o->not_with != NULL && (other = given_of(u, given, o->not_with)) != NULL)
@@ -316,6 +315,52 @@ static void take_option(const struct usage *u, const struct option_row *o, char 
 	}
 }
 
+/* Whether two arguments mean the same. */
+static bool is_same(const struct option_row *o, const char *a, const char *b)
+{
+	return o->kind == OPTION_TEXT ? strcmp(a, b) == 0
+				      : parse_number(o->kind, a) == parse_number(o->kind, b);
+}
+
+/* Each value of a list is a run: a value that is given twice would make two rows of the same name. */
+static void take_list(const struct usage *u, struct given *g, char *text, void *to)
+{
+	char *rest = strcpy(alloc_or_die(strlen(text) + 1, 1, "options"), text), *one;
+	int i;
+
+	g->value = alloc_or_die(VALUES_MAX, sizeof(*g->value), "options");
+	for (g->n = 0; (one = strsep(&rest, ",")) != NULL; g->n++) {
+		one += strspn(one, " ");
+		if (*one == '\0')
+			option_error(g->row, "'%s' has an empty value", text);
+		if (g->n == VALUES_MAX)
+			option_error(g->row, "more than %d values", VALUES_MAX);
+		take_option(u, g->row, one, (char *)to + g->row->at);
+		for (i = 0; i < g->n; i++)
+			if (is_same(g->row, g->value[i], one))
+				option_error(g->row,
+					     "'%s' is given twice: -r, --runs repeats all runs",
+					     one);
+		g->value[g->n] = one;
+	}
+	option_set(g, 0, to);
+}
+
+const struct given *option_given(const struct options_given *given, const char *name)
+{
+	const struct given *g;
+
+	for (g = given->option; g < given->option + given->n; g++)
+		if (g->row->name != NULL && strcmp(g->row->name, name) == 0)
+			return g;
+	return NULL;
+}
+
+void option_set(const struct given *g, int value, void *to)
+{
+	take_option(NULL, g->row, g->value[value], (char *)to + g->row->at);
+}
+
 /* Converts the table to the arguments of getopt_long(3). */
 static void describe_options(const struct usage *u, struct option *longs, char *letters)
 {
@@ -340,10 +385,11 @@ static void describe_options(const struct usage *u, struct option *longs, char *
 	*letters = '\0';
 }
 
-int options_read(const struct usage *u, int argc, char **argv, void *to)
+int options_read(const struct usage *u, int argc, char **argv, void *to,
+		 struct options_given *record)
 {
 	char letters[2 * OPTIONS_MAX] = "+:", *order = u->command ? letters : letters + 1;
-	bool given[OPTIONS_MAX] = {false};
+	struct given given[OPTIONS_MAX] = {{NULL}}, *g;
 	struct option longs[OPTIONS_MAX];
 	const struct option_row *o;
 	int c;
@@ -360,10 +406,16 @@ int options_read(const struct usage *u, int argc, char **argv, void *to)
 		o = c == '?' || c == ':' ? NULL : option_of(u, c);
 		if (o == NULL)
 			reject_option(u, c, argv[optind - 1]);
+		g = &given[o - u->rows];
+		g->row = o;
+		if (o->is_list)
+			take_list(u, g, optarg, to);
 		else
 			take_option(u, o, optarg, (char *)to + o->at);
-		given[o - u->rows] = true;
 	}
 	check_given(u, given, argv[optind]);
+	for (g = given; record != NULL && g < given + u->n; g++)
+		if (g->row != NULL)
+			record->option[record->n++] = *g;
 	return optind;
 }

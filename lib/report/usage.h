@@ -13,7 +13,7 @@
  *		{"u", "udp", .instead = "the tool sends over TCP only"},
  *	};
  *
- *	first = options_read(&USAGE("tool", rows, false), argc, argv, &opt);
+ *	first = options_read(&USAGE("tool", rows, false), argc, argv, &opt, NULL);
  *
  * man/completion.awk reads the rows, too.
  */
@@ -56,6 +56,7 @@ struct option_row {
 	size_t at, size;       /* the member of the program's options: OPTION_AT() */
 	option_take *take;     /* sets the member; NULL: by `kind` */
 	double min, max;       /* bounds of the argument */
+	bool is_list;          /* the argument may be a list, of which the first value is set */
 	bool optional;         /* the argument may be missing; --help shows no placeholder */
 	bool alone;            /* no operand may follow: no file, no command */
 	const char *not_with;  /* options that it cannot be used together with, `-x --long` */
@@ -76,11 +77,34 @@ struct usage {
 #define USAGE(program, rows, command)                                                              \
 	((struct usage){program, rows, sizeof(rows) / sizeof((rows)[0]), command})
 
+#define OPTIONS_MAX 128
+#define VALUES_MAX  64 /* of a list */
+
+/* An option of a command line, with the values of its argument: none, one, or those of a list. */
+struct given {
+	const struct option_row *row;
+	char **value;
+	int n;
+};
+
+/* The options of a command line, in the order of the table. */
+struct options_given {
+	struct given option[OPTIONS_MAX];
+	int n;
+};
+
 /*
- * Stores the options in `to`, a struct of the program.  A wrong one is a usage error; --help and --version print
- * and exit.  Returns the index of the first argument that is no option.
+ * Stores the options in `to`, a struct of the program, and in *given unless that is NULL.  A wrong one is a usage
+ * error; --help and --version print and exit.  Returns the index of the first argument that is no option.
  */
-int options_read(const struct usage *u, int argc, char **argv, void *to);
+int options_read(const struct usage *u, int argc, char **argv, void *to,
+		 struct options_given *given);
+
+/* The option of that name if it was given, or NULL. */
+const struct given *option_given(const struct options_given *given, const char *name);
+
+/* Sets the member of an option to one of its values. */
+void option_set(const struct given *g, int value, void *to);
 
 /*
  * For the functions `take`.  option_error() is a usage_error() that begins with the option's names,

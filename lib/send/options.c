@@ -29,47 +29,33 @@ static void take_host(const struct option_row *o, char *text, void *to)
 	*(is_own ? &opt->source : &opt->server) = arg_host(o, text, is_own ? NULL : &opt->port);
 }
 
-/* Each value of a list is a run: a value that is given twice would make two rows of the same name. */
-static void take_list(const struct option_row *o, char *text, void *to)
+/* The sizes of requests, one after the other. */
+static void take_sizes(const struct option_row *o, char *text, void *to)
 {
-	const bool may_repeat = strcmp(o->name, "request") == 0;
 	char *rest = strdupa(text), *one;
 	struct sizes *list = to;
-	int i;
 
 	for (list->n = 0; (one = strsep(&rest, ",")) != NULL; list->n++) {
 		one += strspn(one, " ");
 		if (*one == '\0')
 			option_error(o, "'%s' has an empty value", text);
-		if (list->n == SIZES_MAX)
-			option_error(o, "more than %d values", SIZES_MAX);
-		list->size[list->n] = o->kind == OPTION_TEXT ? method_place(one)
-							     : (uint64_t)round(arg_number(o, one));
-		for (i = 0; i < list->n && !may_repeat; i++)
-			if (list->size[i] == list->size[list->n])
-				option_error(o, "'%s' is given twice: -r, --runs repeats all runs",
-					     one);
+		if (list->n == VALUES_MAX)
+			option_error(o, "more than %d values", VALUES_MAX);
+		list->size[list->n] = (uint64_t)round(arg_number(o, one));
 	}
 }
 
-static void take_ports(const struct option_row *o, char *text, void *to)
-{
-	struct send_options *opt = to;
-
-	take_list(o, text, &opt->lists.ports);
-	opt->port = text;
-}
-
-/* -S, -w and -Z.  In 2001 -w came with -S. */
+/* -m; -S, -w and -Z have no argument.  In 2001 -w came with -S. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
 static void take_method(const struct option_row *o, char *text, void *to)
 {
-	struct sizes *methods = to;
+	const struct send_method **method = to;
 
-	(void)text;
-	if (methods->n == 0 || o->letters[0] == 'w')
-		methods->size[0] = method_place(o->name != NULL ? o->name : "sendfile");
-	methods->n = 1;
+	if (text == NULL && *method != NULL && o->letters[0] != 'w')
+		return;
+	if (text == NULL)
+		text = o->name != NULL ? (char *)o->name : "sendfile";
+	*method = &send_methods[method_place(text)];
 }
 
 static void take_content(const struct option_row *o, char *text, void *to)
@@ -104,7 +90,7 @@ static const struct option_row rows[] = {
 	{"O", "warmup", "SECS", "send for SECS seconds first; neither end counts these (default 0)",
 	 OPTION_SECONDS, AT(warmup), .max = WARMUP_MAX, .not_with = "--raw"},
 	{"P", "streams", "N", "open N connections (default 1); each sends all files", OPTION_INT,
-	 AT(lists.streams), .take = take_list, .min = 1, .max = STREAMS_MAX},
+	 AT(streams), .is_list = true, .min = 1, .max = STREAMS_MAX},
 	{"", "content", "WHAT", "fill the built-in set with random bytes (default) or zeros",
 	 OPTION_TEXT, AT(zeros), .take = take_content, .alone = true},
 	{"", "raw", NULL, "send no headers and expect no receipt: for a server that is not zcs",
@@ -112,7 +98,7 @@ static const struct option_row rows[] = {
 	{"", "request", "SIZE",
 	 "open connections that each ask a zcs --reply for SIZE bytes: -n of them (default 100), "
 	 "or for -t seconds; of a list such as 10,1k one size after the other",
-	 OPTION_SIZE, AT(requests), .take = take_list, .max = UINT32_MAX, .alone = true,
+	 OPTION_SIZE, AT(requests), .take = take_sizes, .max = UINT32_MAX, .alone = true,
 	 .not_with = "--raw --warmup --content --buffer-size --method --send --write -Z "
 		     "--preload --bytes --cork --runs --precision --save --against --dry-run"},
 	{"", "keep", NULL, "ask again and again over each connection, of a zcs --reply --keep",
@@ -120,16 +106,17 @@ static const struct option_row rows[] = {
 	{.help = "\nHow to send:\n"},
 	{"m", "method", "METHOD",
 	 "one of sendfile (default), send, write, mmap, splice, zerocopy, uring, uring-zc",
-	 OPTION_TEXT, AT(lists.methods), .take = take_list, .not_with = "--send --write -Z"},
-	{"S", "send", NULL, "call read() and send(): the same as -m send", OPTION_FLAG,
-	 AT(lists.methods), .take = take_method, .not_with = "-Z"},
+	 OPTION_TEXT, AT(method), .is_list = true, .take = take_method,
+	 .not_with = "--send --write -Z"},
+	{"S", "send", NULL, "call read() and send(): the same as -m send", OPTION_FLAG, AT(method),
+	 .take = take_method, .not_with = "-Z"},
 	{"w", "write", NULL, "call read() and write(): the same as -m write", OPTION_FLAG,
-	 AT(lists.methods), .take = take_method, .not_with = "-Z"},
-	{"Z", NULL, NULL, "call sendfile(): the same as -m sendfile", OPTION_FLAG,
-	 AT(lists.methods), .take = take_method},
+	 AT(method), .take = take_method, .not_with = "-Z"},
+	{"Z", NULL, NULL, "call sendfile(): the same as -m sendfile", OPTION_FLAG, AT(method),
+	 .take = take_method},
 	{"bl", "buffer-size", "SIZE",
 	 "bytes per call (default 64k; sendfile, splice 1m; mmap 4m in all); a rate is --pace",
-	 OPTION_SIZE, AT(chunks), .take = take_list, .min = 1, .max = BUFFER_MAX},
+	 OPTION_SIZE, AT(chunk), .is_list = true, .min = 1, .max = BUFFER_MAX},
 	{"", "preload", NULL, "send the files from memory, by all methods with a buffer",
 	 OPTION_FLAG, AT(preload)},
 	{"B", "bind-cpu", "CPUS", "run on these CPUs, such as 0,2-5, in turn (default: any)",
@@ -152,7 +139,7 @@ static const struct option_row rows[] = {
 	 OPTION_TEXT, .at = 0, .min = 1, .take = take_host},
 	{"p", "port", "PORT",
 	 "the server's port (default 2222; --request 7890); of a list each is a run", OPTION_PORT,
-	 .take = take_ports, .min = 1, .max = 65535},
+	 AT(port), .is_list = true, .min = 1, .max = 65535},
 	{"4", NULL, NULL, "use IPv4 only (default: either)", OPTION_CONSTANT, AT(family),
 	 .min = AF_INET, .not_with = "-6"},
 	{"6", NULL, NULL, "use IPv6 only", OPTION_CONSTANT, AT(family), .min = AF_INET6},
@@ -261,54 +248,54 @@ static const struct option_row rows[] = {
  * Options together.
  */
 
-/* A list that is not given has one value.  A comparison has PLAN_ROUNDS rounds, a single run has one. */
+/* Whether one of the methods sends from memory. */
+static bool has_buffer(const struct send_options *opt)
+{
+	const struct given *g = option_given(&opt->given, "method");
+	bool has = opt->method->has_buffer;
+	int i;
+
+	for (i = 0; g != NULL && i < g->n; i++)
+		has |= send_methods[method_place(g->value[i])].has_buffer;
+	return has;
+}
+
+/* Each combination of the lists' values is a run.  A comparison has PLAN_ROUNDS rounds, a single run has one. */
 static void settle_comparison(struct send_options *opt)
 {
 	struct compare_options *c = &opt->compare;
-	struct lists *l = &opt->lists;
-	struct sizes *const lists[] = {&l->methods, &l->ports, &opt->chunks, &l->streams};
-	bool from_memory = false;
-	int k;
-	size_t i;
+	const struct given *g;
 
-	if (l->streams.n == 0)
-		l->streams.size[0] = 1;
-	/* The first method is sendfile; of the bytes of a call 0 are the method's default. */
-	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		if (lists[i]->n == 0)
-			lists[i]->n = 1;
-	opt->method = &send_methods[l->methods.size[0]];
-	for (k = 0; k < l->methods.n; k++)
-		from_memory |= send_methods[l->methods.size[k]].has_buffer;
-	if (opt->preload && !from_memory)
+	if (opt->method == NULL)
+		opt->method = &send_methods[method_place("sendfile")];
+	if (opt->preload && !has_buffer(opt))
 		usage_error("--preload: -m %s sends from the file: use -m send, write, zerocopy, "
 			    "uring or uring-zc",
 			    opt->method->name);
-	l->instruments = opt->gauge.soak && opt->gauge.idle;
+	opt->runs = opt->gauge.soak && opt->gauge.idle ? 2 : 1;
+	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++)
+		opt->runs *= g->row->is_list ? g->n : 1;
 	c->precision /= 100;
-	l->runs = l->methods.n * l->ports.n * opt->chunks.n * l->streams.n *
-		  (l->instruments ? 2 : 1);
-	l->wanted = l->runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
-		    c->against != NULL;
-	if (opt->requests.n > 0 && l->wanted)
+	opt->compares = opt->runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
+			c->against != NULL;
+	if (opt->requests.n > 0 && opt->compares)
 		usage_error(
 			"--request cannot be combined with a list of -P or -p, or -c with --idle");
-	if (l->runs > PLAN_RUNS_MAX)
-		usage_error("a comparison of %d runs: more than %d", l->runs, PLAN_RUNS_MAX);
+	if (opt->runs > PLAN_RUNS_MAX)
+		usage_error("a comparison of %d runs: more than %d", opt->runs, PLAN_RUNS_MAX);
 	if (c->rounds == 0)
-		c->rounds = c->precision > 0 ? PRECISE_ROUNDS : l->wanted ? PLAN_ROUNDS : 1;
-	opt->streams = (int)l->streams.size[0];
+		c->rounds = c->precision > 0 ? PRECISE_ROUNDS : opt->compares ? PLAN_ROUNDS : 1;
 }
 
 /* Each connection of all runs, or of all sizes of --request, has a port of its own. */
 static void check_ports(const struct send_options *opt)
 {
-	const struct sizes *streams = &opt->lists.streams;
-	uint64_t n = 0;
+	const struct given *g = option_given(&opt->given, "streams");
+	uint64_t n = g == NULL ? (uint64_t)opt->runs : 0;
 	int i;
 
-	for (i = 0; i < streams->n; i++)
-		n += streams->size[i] * (uint64_t)(opt->lists.runs / streams->n);
+	for (i = 0; g != NULL && i < g->n; i++)
+		n += strtoull(g->value[i], NULL, 10) * (uint64_t)(opt->runs / g->n);
 	n *= (uint64_t)(opt->requests.n > 0 ? opt->requests.n : opt->compare.rounds);
 	if (opt->cport > 0 && (uint64_t)opt->cport + n - 1 > PORT_MAX)
 		usage_error("--cport: from port %d on there are not the %" PRIu64
@@ -320,10 +307,10 @@ static void check_ports(const struct send_options *opt)
 static void warn_of_letters(const struct send_options *opt)
 {
 	sock_warn_of_interval(&opt->sock);
-	if (opt->chunks.n == 1 && opt->chunks.size[0] >= CHUNK_MOST)
+	if (opt->chunk >= CHUNK_MOST && option_given(&opt->given, "buffer-size")->n == 1)
 		warnx("-b, --buffer-size: %" PRIu64 " bytes per call: a bit rate, as of iperf3, is "
 		      "--pace, in bytes per second",
-		      opt->chunks.size[0]);
+		      opt->chunk);
 }
 
 /* Checks the options of a transfer, or of requests, and sets defaults. */
@@ -365,8 +352,9 @@ int options_parse(struct send_options *opt, int argc, char **argv)
 {
 	int first;
 
-	*opt = (struct send_options){.server = "", .timeout = -1, .gauge = {.wait = SOAK_WAIT}};
-	first = options_read(&USAGE("zcc", rows, false), argc, argv, opt);
+	*opt = (struct send_options){
+		.server = "", .timeout = -1, .gauge = {.wait = SOAK_WAIT}, .streams = 1};
+	first = options_read(&USAGE("zcc", rows, false), argc, argv, opt, &opt->given);
 	(void)gauge_cpus(&opt->gauge);
 	if (!opt->calibrate)
 		settle(opt, argv[first]);

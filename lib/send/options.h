@@ -1,6 +1,5 @@
 /*
- * options.h: the options of zcc: their table, checks and defaults.  Later only the method, the streams and the
- * port change: they are those of the run under way.
+ * options.h: the options of zcc: their table, checks and defaults.
  *
  *	first = options_parse(&opt, argc, argv);
  */
@@ -9,42 +8,32 @@
 #include "lib/compare/comparison.h"
 #include "lib/load/gauge.h"
 #include "lib/net/socket.h"
-
-#define SIZES_MAX 64 /* of a list */
+#include "lib/report/usage.h"
 
 #define WARMUP_MAX 100 /* seconds */
 
 struct send_method;
 
-/* A list of numbers, each of which is a run of its own. */
 struct sizes {
 	int n;
-	uint64_t size[SIZES_MAX];
+	uint64_t size[VALUES_MAX];
 };
 
-/* The lists of which each combination is a run of a plan. */
-struct lists {
-	struct sizes methods; /* their places in send_methods[] */
-	struct sizes ports;   /* of the servers, of several */
-	struct sizes streams;
-	bool instruments; /* -c and --idle: each run is made by idle time, then by soaking */
-	int runs;         /* a round: the combinations of the lists' values */
-	bool wanted;      /* there is more than one run, or only a comparison has the option */
-};
-
+/* Of a comparison: those that all runs share, with the first values of lists. */
 struct send_options {
 	struct sock_options sock;
-	struct cpus bind;          /* the CPUs of the threads, in turn; empty: anywhere */
-	const char *server, *port; /* the port of the run under way, or as it was given: a list */
-	const char *title;         /* a label of the report; NULL: none */
-	const char *source;        /* the own address; NULL: the kernel's choice */
+	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
+	const char *server, *port;
+	const char *title;        /* a label of the report; NULL: none */
+	const char *source;       /* the own address; NULL: the kernel's choice */
 	int cport;                /* the own port of the first connection; 0: the kernel's choice */
 	struct gauge_setup gauge; /* whether and how the host's load is measured */
 	const struct send_method *method;
 	int family; /* AF_INET, AF_INET6 or AF_UNSPEC */
-	struct lists lists;
 	struct compare_options compare;
-	struct sizes chunks;   /* -b: bytes of a call, for each run; 0: the method's default */
+	bool compares;         /* there is more than one run, or only a comparison has an option */
+	int runs;              /* a round: the combinations of the lists' values */
+	uint64_t chunk;        /* bytes of a call; 0: the method's default */
 	struct sizes requests; /* --request: bytes to ask for, for each run */
 	uint32_t loops;        /* how often to send the files, or requests of each size */
 	double seconds;        /* how long to send; 0: `loops` times */
@@ -56,12 +45,13 @@ struct send_options {
 	bool nodelay, cork, raw, quiet;
 	int json; /* JSON_* */
 	bool timestamps;
-	int retries;           /* of a run that came out unsafe */
-	bool keep;             /* all requests of a thread are made over one connection */
-	bool preload;          /* the files are sent from memory */
-	uint64_t bytes;        /* that all streams send together; 0: not limited so */
-	bool calibrate, force; /* -C, and whether the host may be busy */
-	bool zeros;            /* the built-in set is zeros, not random */
+	int retries;                /* of a run that came out unsafe */
+	bool keep;                  /* all requests of a thread are made over one connection */
+	bool preload;               /* the files are sent from memory */
+	uint64_t bytes;             /* that all streams send together; 0: not limited so */
+	bool calibrate, force;      /* -C, and whether the host may be busy */
+	bool zeros;                 /* the built-in set is zeros, not random */
+	struct options_given given; /* on the command line */
 };
 
 /*

@@ -367,7 +367,7 @@ static void json_start(struct send_report *r, const struct link *link,
 	const struct send_options *opt = r->opt;
 	struct json *j = &r->json;
 
-	if (j->stream && opt->lists.wanted) {
+	if (j->stream && opt->compares) {
 		json_report_open(j);
 		json_open(j, "run", '{');
 		json_count(j, "run", (uint64_t)r->run);
@@ -493,7 +493,7 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 		if (r->repeats)
 			json_bool(&r->json, "repeated", true);
 		json_report_close(&r->json, error);
-	} else if (res != NULL && !opt->lists.wanted) {
+	} else if (res != NULL && !opt->compares) {
 		if (!r->repeats)
 			print_report(opt, res);
 	} else if (res != NULL && r->run <= 1 && !r->repeats && !opt->quiet) {

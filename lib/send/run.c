@@ -232,15 +232,16 @@ void run_open(struct run *r, const struct send_options *opt)
 		die_errno("eventfd");
 }
 
-void run_gauge(struct run *r, bool soaks)
+void run_gauge(struct run *r)
 {
 	const struct gauge_setup *asked = &r->opt->gauge;
-	struct gauge *next = &r->prepared[soaks];
+	const bool in_turn = r->setup[0].idle && r->setup[1].soak;
+	struct gauge *next = &r->prepared[asked->soak];
 	char why[DIE_MAX];
 
 	if (!gauge_wait_idle(&r->gauge, asked, &r->stop, why) && r->stop == 0)
 		die("%s", why);
-	if (!gauge_is_wanted(asked) || (gauge_measures(&r->gauge) && !(asked->soak && asked->idle)))
+	if (!gauge_is_wanted(asked) || (gauge_measures(&r->gauge) && !in_turn))
 		return;
 	gauge_stop(&r->gauge);
 	next->said = r->gauge.said;

@@ -87,12 +87,12 @@ struct event {
 void run_open(struct run *r, const struct send_options *opt);
 
 /*
- * Starts the instrument that measures the load of the next run, by soaking or by idle time, if one is
- * wanted; all runs have the same one, unless both are wanted.  Without a calibration it measures the idle
+ * Starts the instrument that r->opt has for the next run, by soaking or by idle time, if any; all runs have the
+ * same one, unless run_open() had both.  Without a calibration it measures the idle
  * machine, so that no connection may be open yet.  If no load can be measured, each reason is printed once, and
  * the next run tries again.
  */
-void run_gauge(struct run *r, bool soaks);
+void run_gauge(struct run *r);
 void run_close(struct run *r);
 
 /*

@@ -244,7 +244,7 @@ void transfer_run(struct transfer *t)
 	sum_up(t);
 }
 
-bool transfer_open(struct transfer *t, uint64_t chunk)
+bool transfer_open(struct transfer *t)
 {
 	const struct send_options *opt = t->opt;
 	const size_t n = (size_t)opt->streams;
@@ -270,7 +270,7 @@ bool transfer_open(struct transfer *t, uint64_t chunk)
 		sock_congestion(sock, res->congestion);
 		st->paced = opt->pace > 0 || strncmp(res->congestion, "bbr", 3) == 0;
 		st->left = opt->bytes / n + ((size_t)i < opt->bytes % n);
-		stream_open(st, sock, chunk, &r->stop);
+		stream_open(st, sock, opt->chunk, &r->stop);
 	}
 	r->interface = res->target.interface;
 	sock = t->stream[0].sender.sock;

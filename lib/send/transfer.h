@@ -4,7 +4,7 @@
  * of them together.
  *
  *	t = (struct transfer){.opt = opt, .run = &run, .report = &report, .result.set = &set};
- *	if (!transfer_open(&t, chunk))
+ *	if (!transfer_open(&t))
  *		return "interrupted";
  *	report_start(&report, &t.result.target, &t.result);
  *	transfer_run(&t);
@@ -110,10 +110,10 @@ struct transfer {
 
 /*
  * Connects all streams before the first of them sends, so that the server's last client is their
- * last.  `chunk`: bytes of a call, 0 for the method's default.  Dies if one cannot connect;
+ * last.  Dies if one cannot connect;
  * returns false if a signal that is caught ended that, and with it the program.
  */
-bool transfer_open(struct transfer *t, uint64_t chunk);
+bool transfer_open(struct transfer *t);
 
 /* Sends, and returns when all streams have come to their end; t->result then has the figures. */
 void transfer_run(struct transfer *t);

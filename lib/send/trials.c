@@ -144,36 +144,82 @@ const struct plan_kind trials_kind = {
  * The plan.
  */
 
-/* Prepares the plan: the instrument varies fastest, then the last list, that of the streams. */
-static void plan_prepare(struct plan *p, const struct send_options *opt)
+/* The values of factors, as options have them. */
+static void put_method(const struct send_options *opt, char value[PLAN_NAME])
 {
-	const struct lists *l = &opt->lists;
-	const int inner = opt->chunks.n * l->streams.n; /* runs of a method and a port */
-	const struct send_method *m;
-	struct plan_run *r;
-	char text[24];
-	int i, k, streams;
-	bool soaks;
+	strcpy(value, opt->method->name);
+}
 
-	plan_open(p, &trials_kind, l->runs, opt->compare.rounds);
+static void put_size(const struct send_options *opt, char value[PLAN_NAME])
+{
+	snprintf(value, PLAN_NAME, "%" PRIu64, method_chunk(opt->method, opt->chunk, opt->streams));
+}
+
+static void put_streams(const struct send_options *opt, char value[PLAN_NAME])
+{
+	snprintf(value, PLAN_NAME, "%d", opt->streams);
+}
+
+/* A single port has no value. */
+static void put_port(const struct send_options *opt, char value[PLAN_NAME])
+{
+	const struct given *g = option_given(&opt->given, "port");
+
+	if (g != NULL && g->n > 1)
+		snprintf(value, PLAN_NAME, "%s", opt->port);
+}
+
+static void put_instrument(const struct send_options *opt, char value[PLAN_NAME])
+{
+	if (gauge_is_wanted(&opt->gauge))
+		strcpy(value, opt->gauge.soak ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
+}
+
+/* The options whose lists make runs, and the factors that they set; the last varies fastest. */
+static const struct {
+	const char *option;
+	int factor;
+	void (*put)(const struct send_options *opt, char value[PLAN_NAME]);
+} lists[] = {
+	{"method", METHOD, put_method},         {"port", PORT, put_port},
+	{"buffer-size", BUFFER_SIZE, put_size}, {"streams", STREAMS, put_streams},
+	{NULL, INSTRUMENT, put_instrument},
+};
+
+void trial_options(const struct send_options *all, int i, struct send_options *opt)
+{
+	const struct given *g;
+	int k;
+
+	*opt = *all;
+	if (all->gauge.soak && all->gauge.idle) {
+		opt->gauge.soak = i % 2 == 1;
+		opt->gauge.idle = i % 2 == 0;
+		i /= 2;
+	}
+	for (k = LENGTH(lists) - 1; k >= 0; k--) {
+		g = lists[k].option != NULL ? option_given(&all->given, lists[k].option) : NULL;
+		if (g == NULL)
+			continue;
+		option_set(g, i % g->n, opt);
+		i /= g->n;
+	}
+}
+
+void trials_prepare(struct plan *p, const struct send_options *all)
+{
+	struct send_options opt;
+	char value[PLAN_NAME];
+	int i, k;
+
+	plan_open(p, &trials_kind, all->runs, all->compare.rounds);
 	for (i = 0; i < p->n; i++) {
-		r = &p->run[i];
-		k = l->instruments ? i / 2 : i;
-		m = &send_methods[l->methods.size[k / inner / l->ports.n]];
-		soaks = l->instruments ? i % 2 == 1 : opt->gauge.soak;
-		streams = (int)l->streams.size[k % l->streams.n];
-		plan_set_value(r, METHOD, m->name);
-		snprintf(text, sizeof(text), "%zu",
-			 method_chunk(m, opt->chunks.size[k / l->streams.n % opt->chunks.n],
-				      streams));
-		plan_set_value(r, BUFFER_SIZE, text);
-		snprintf(text, sizeof(text), "%d", streams);
-		plan_set_value(r, STREAMS, text);
-		snprintf(text, sizeof(text), "%" PRIu64, l->ports.size[k / inner % l->ports.n]);
-		if (l->ports.n > 1)
-			plan_set_value(r, PORT, text);
-		if (gauge_is_wanted(&opt->gauge))
-			plan_set_value(r, INSTRUMENT, soaks ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
+		trial_options(all, i, &opt);
+		for (k = 0; k < LENGTH(lists); k++) {
+			value[0] = '\0';
+			lists[k].put(&opt, value);
+			plan_set_value(&p->run[i], lists[k].factor, value);
+		}
 	}
 }
 
@@ -228,7 +274,7 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 {
 	const struct send_result *res = &t->result;
 	struct send_report *rep = a->report;
-	const char *error = result_check(res, a->opt->streams, why);
+	const char *error = result_check(res, a->now.streams, why);
 	char reasons[UNSAFE_STRLEN];
 
 	if (a->run->stop > 0)
@@ -249,7 +295,7 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 	report_end(rep, res,
 		   error != NULL || a->comparison.is_wanted ? error : fileset_error(res->set, why));
 	if (error == NULL && !rep->repeats)
-		trial_add(&a->plan, i, a->opt, res);
+		trial_add(&a->plan, i, &a->now, res);
 	return error;
 }
 
@@ -260,10 +306,10 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MAX])
 {
 	struct transfer t = {
-		.opt = a->opt, .run = a->run, .report = a->report, .result.set = &a->set};
+		.opt = &a->now, .run = a->run, .report = a->report, .result.set = &a->set};
 	const char *error;
 
-	if (transfer_open(&t, strtoull(plan_value(&a->plan.run[i], BUFFER_SIZE), NULL, 10))) {
+	if (transfer_open(&t)) {
 		a->connected();
 		if (a->comparison.is_wanted && !a->opt->quiet && !a->opt->json &&
 		    a->report->run == 1 && retry == 0)
@@ -291,17 +337,14 @@ static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MA
 static const char *trial(void *trials, int i, const char *place, char why[DIE_MAX])
 {
 	struct trials *a = trials;
-	const struct plan_run *r = &a->plan.run[i];
 	const char *error;
 	int retry = 0;
 
-	a->opt->method = &send_methods[method_place(plan_value(r, METHOD))];
-	a->opt->streams = (int)strtol(plan_value(r, STREAMS), NULL, 10);
-	if (plan_value(r, PORT)[0] != '\0')
-		a->opt->port = plan_value(r, PORT);
+	trial_options(a->opt, i, &a->now);
+	a->report->opt = a->run->opt = &a->now;
 	a->report->runs = a->opt->compare.rounds * a->plan.n;
 	do {
-		run_gauge(a->run, strcmp(plan_value(r, INSTRUMENT), LOAD_BY_SOAKING) == 0);
+		run_gauge(a->run);
 		a->run->gauge.said.place = place;
 		if (place != NULL)
 			a->run->gauge.said.most = a->opt->debug > 0 ? UINT_MAX : 1;
@@ -317,9 +360,14 @@ static const char *trial(void *trials, int i, const char *place, char why[DIE_MA
 
 static void begin_json(struct json *j, void *trials)
 {
-	const struct trials *a = trials;
+	struct trials *a = trials;
+	const struct given *ports = option_given(&a->opt->given, "port");
 	struct link link;
 
+	a->now = *a->opt;
+	if (ports != NULL && ports->n > 1)
+		a->now.port = ""; /* there is no one port */
+	a->report->opt = &a->now;
 	*j = (struct json){.stream = a->report->json.stream};
 	link_read(&link, plan_setting(&a->plan, "interface"));
 	report_json_open(j, "comparison", a->report, &link);
@@ -330,7 +378,9 @@ static void begin_json(struct json *j, void *trials)
 /* The seconds of a run with its baselines; 0 if only its bytes are known. */
 static double run_seconds(const struct send_options *opt)
 {
-	const int baselines = opt->lists.instruments ? 2 : gauge_is_wanted(&opt->gauge) ? 1 : 0;
+	const int baselines = opt->gauge.soak && opt->gauge.idle ? 2
+			      : gauge_is_wanted(&opt->gauge)     ? 1
+								 : 0;
 
 	return opt->seconds > 0
 		       ? opt->warmup + opt->seconds +
@@ -350,12 +400,12 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 	const struct send_options *opt = a->opt;
 	struct comparison *c = &a->comparison;
 	struct rounds r = {.comparison = c, .stop = &a->run->stop, .once = trial, .arg = a};
-	const char *error, *ports = opt->port;
+	const char *error;
 
-	plan_prepare(&a->plan, opt);
+	trials_prepare(&a->plan, opt);
 	*c = (struct comparison){.plan = &a->plan,
 				 .opt = &opt->compare,
-				 .is_wanted = opt->lists.wanted,
+				 .is_wanted = opt->compares,
 				 .quiet = opt->quiet,
 				 .json = opt->json,
 				 .seconds = run_seconds(opt),
@@ -375,7 +425,6 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 	if (opt->preload)
 		fileset_preload(&a->set);
 	error = rounds_run(&r, why);
-	a->opt->port = ports;
 	if (error == NULL)
 		error = fileset_error(&a->set, why);
 	if (c->is_wanted && a->plan.rounds > 0)

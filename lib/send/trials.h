@@ -21,14 +21,21 @@ enum { RATE, LOAD, COST, REMOTE_LOAD, REMOTE_COST, UNCERTAINTY, REMOTE_UNCERTAIN
 extern const struct plan_kind trials_kind;
 
 struct trials {
-	struct send_options *opt;
+	const struct send_options *opt;
 	struct run *run;
 	struct send_report *report;
 	void (*connected)(void); /* called once a signal is to end the run, not the program */
 	struct fileset set;
 	struct plan plan;
 	struct comparison comparison;
+	struct send_options now; /* of the run under way */
 };
+
+/* Stores the options of run i, as the lists in those of all runs have it. */
+void trial_options(const struct send_options *all, int i, struct send_options *opt);
+
+/* Opens a plan of these runs. */
+void trials_prepare(struct plan *p, const struct send_options *all);
 
 /* Sends the files: once, or as often as a comparison needs.  Returns NULL or what is wrong, which may be in `why`. */
 const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX]);

@@ -14,6 +14,14 @@ static const char *parse(const char *words)
 	return argv[options_parse(&opt, words_of(words, argv), argv)];
 }
 
+/* How many values of the option were given; as a list that is not given, it has one. */
+static int values(const char *option)
+{
+	const struct given *g = option_given(&opt.given, option);
+
+	return g != NULL ? g->n : 1;
+}
+
 static void test_right(void)
 {
 	const char *list =
@@ -28,13 +36,12 @@ static void test_right(void)
 	while ((words = next_of(&list)) != NULL) {
 		file = parse(words);
 		report("%s: %s port %s from %s, %s of %d, %ju loops in %g s, pace %ju, each %g s, "
-		       "timeout %g, family %d, debug %d, title %s, %d runs of %zu and %zu in %d rounds: %s\n",
+		       "timeout %g, family %d, debug %d, title %s, %d runs of %d and %d in %d rounds: %s\n",
 		       words, opt.server, opt.port, opt.source != NULL ? opt.source : "any",
 		       opt.method->name, opt.streams, (uintmax_t)opt.loops, opt.seconds,
 		       (uintmax_t)opt.pace, opt.interval, opt.timeout, opt.family, opt.debug,
-		       opt.title != NULL ? opt.title : "-", opt.lists.runs,
-		       (size_t)opt.lists.streams.n, (size_t)opt.lists.methods.n, opt.compare.rounds,
-		       file != NULL ? file : "-");
+		       opt.title != NULL ? opt.title : "-", opt.runs, values("streams"),
+		       values("method"), opt.compare.rounds, file != NULL ? file : "-");
 	}
 	expect(captured(), "options of zcc are read, and those not given have defaults");
 }

@@ -173,7 +173,7 @@ static void test_options(void)
 	set_unknown(&res.sent.tcp, sizeof(res.sent.tcp));
 	set_unknown(&res.sent.waits, sizeof(res.sent.waits));
 	expect(text(), "a report with all options has rows of streams and CPUs");
-	opt.lists.wanted = true;
+	opt.compares = true;
 	has(text(), " built in, 1,234 skipped; own baselines\n",
 	    "the first run of a comparison prints what is sent");
 	rep.run = 2;

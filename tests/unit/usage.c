@@ -67,7 +67,7 @@ static int read_words(const char *words)
 
 	opt = (struct test_options){0};
 	return options_read(&USAGE("tool", rows, command), words_of(words + command, argv), argv,
-			    &opt);
+			    &opt, NULL);
 }
 
 static void read_and_exit(void *words)

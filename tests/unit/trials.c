@@ -1,0 +1,74 @@
+/* The runs of zcc as a plan: lib/send/trials. */
+#include "lib/send/trials.h"
+
+#include "tests/unit/unit.h"
+
+static struct send_options opt;
+static struct plan plan;
+
+static void prepare(const char *words)
+{
+	static char *argv[32];
+
+	options_parse(&opt, words_of(words, argv), argv);
+	plan_close(&plan);
+	trials_prepare(&plan, &opt);
+}
+
+/* Each value of each factor, of each run; the last list varies fastest, and the instrument faster still. */
+static void test_runs(void)
+{
+	const char *
+		list = "-s 0 file|-s 0 -S -P 2 -b 1k|-s 0 -m mmap,send -P 1,3|-s 0 -p 2,1 -b 4k,1m --idle -c"
+		       "|-s 0 -m splice,uring-zc -b 1g|-s 0 -p 7 --idle",
+	       *words;
+	int i, k;
+
+	capture(STDOUT_FILENO);
+	while ((words = next_of(&list)) != NULL) {
+		prepare(words);
+		report("%s\n", words);
+		for (i = 0; i < plan.n; i++) {
+			for (k = 0; k < trials_kind.factors; k++)
+				if (plan_value(&plan.run[i], k)[0] != '\0')
+					report("  %s %s", trials_kind.factor[k].key,
+					       plan_value(&plan.run[i], k));
+			report("\n");
+		}
+	}
+	expect(captured(), "each combination of the lists' values is a run");
+}
+
+/* What a run got is a figure of it: the run is still the one that was asked for. */
+static void test_granted(void)
+{
+	struct send_result res = {.local = true, .chunk = 4096};
+	struct plan before;
+
+	figures_init(&res.sent);
+	figures_init(&res.received);
+	prepare("-s 0 -b 1g -m send");
+	before = plan;
+	plan = (struct plan){.n = 0};
+	trial_add(&before, 0, &opt, &res);
+	prepare("-s 0 -b 1g -m send");
+	ok(plan_is_same_run(&trials_kind, &plan.run[0], &before.run[0]),
+	   "a run that got fewer bytes of a call than it asked for is the same run");
+	plan_close(&before);
+}
+
+/* The options of a run are made of those of all, which stay as they are. */
+static void test_options(void)
+{
+	struct send_options before, run;
+
+	prepare("-s 0 -m send,mmap -P 4,2 -b 1k,2k -p 5,6 -c --idle");
+	before = opt;
+	trial_options(&opt, 31, &run);
+	ok(strcmp(run.method->name, "mmap") == 0 && run.streams == 2 && run.chunk == 2048 &&
+		   strcmp(run.port, "6") == 0 && run.gauge.soak && !run.gauge.idle,
+	   "the last run has the last value of each list");
+	ok(memcmp(&before, &opt, sizeof(opt)) == 0, "a run leaves the options of all as they are");
+}
+
+TESTS(test_runs, test_granted, test_options)
