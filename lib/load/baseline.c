@@ -254,9 +254,11 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	if (c->lines > 0)
 		drift = other->all.tasks - c->all.tasks;
 	c->all.drift = drift;
+	/* The windows of both deviate from the mean of both. */
+	c->all.tasks_sd = hypot(hypot(c->all.tasks_sd, other->all.tasks_sd) / sqrt(2),
+				(c->all.tasks - other->all.tasks) / 2);
 	c->all.tasks = (c->all.tasks + other->all.tasks) / 2;
 	c->all.spin = (c->all.spin + other->all.spin) / 2;
-	c->all.tasks_sd = hypot(c->all.tasks_sd, other->all.tasks_sd) / sqrt(2);
 	c->all.spin_sd = fmax(fmax(c->all.spin_sd, other->all.spin_sd), fabs(drift) / 2);
 	return drift;
 }

@@ -290,36 +290,41 @@ static double deviation_of(const double *busy, int n, double step)
 }
 
 /*
- * Idle time is counted in steps of a tick.  On an idle machine a baseline polls for the moment at which the
- * column rises, and is then wrong by the time between two polls only.  With many CPUs the sum rises all the time,
- * and polling gains nothing.
+ * Idle time is counted in steps of a tick, 10 ms of a column.  A baseline takes the mean of readings that are spread
+ * over a tick, in which the steps even out; the clock has no steps.  What the readings take of the CPUs is left out.
  */
-#define EDGE_POLL_NS 1000000u
-#define EDGE_POLLS   12 /* at most: a tick of the column has 10 ms */
+#define READINGS 8
+#define PAUSE_NS 1250000u
 
-/* By which share of a step idle time may still be wrong.  The clock has no steps. */
-static double edge_share(const struct instrument *in, int n)
+/* By which share of a step the idle time of a baseline may still be wrong. */
+static double step_share(const struct instrument *in)
 {
-	if (in->clock != NULL)
-		return 0;
-	return in->whole ? fmin(1, n * (EDGE_POLL_NS / 1e9) * (double)sysconf(_SC_CLK_TCK)) : 1;
+	return in->clock != NULL ? 0 : 1 / sqrt(READINGS);
 }
 
-/* Reads as read_all() does, as soon as the idle time of all CPUs has risen. */
-static void read_at_edge(const struct instrument *in, const struct cpus *cpus,
-			 struct load_sample *at)
+/* Reads as read_all() does, and takes the mean. */
+static void read_mean(const struct instrument *in, const struct cpus *cpus, struct load_sample *at)
 {
-	const double edge = edge_share(in, cpus->n);
-	const struct load_sample *all = &at[cpus->n];
-	double before;
-	int i;
+	const int n = cpus->n, readings = in->clock != NULL ? 1 : READINGS;
+	struct load_sample *one = alloc_readings(n, 1);
+	const uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int i, k;
 
-	read_all(in, cpus, at);
-	before = all->spin;
-	for (i = 0; i < EDGE_POLLS && edge > 0 && edge < 1 && all->spin == before; i++) {
-		sleep_ns(EDGE_POLL_NS);
-		read_all(in, cpus, at);
+	memset(at, 0, ((size_t)n + 1) * sizeof(*at));
+	for (k = 0; k < readings; k++) {
+		if (k > 0)
+			sleep_ns(PAUSE_NS);
+		read_all(in, cpus, one);
+		for (i = 0; i <= n; i++) {
+			at[i].time += one[i].time / readings;
+			at[i].spin += one[i].spin / readings;
+			at[i].work += one[i].work / readings;
+			at[i].steal += one[i].steal / readings;
+			at[i].limits = one[i].limits;
+		}
 	}
+	at[n].spin += (double)own / 1e9;
+	free(one);
 }
 
 /*
@@ -351,18 +356,18 @@ static bool measure_baseline(const struct instrument *in, struct calibration *c,
 	struct load_sample *at = alloc_readings(cpus, n + 1);
 	int i, k;
 
-	read_at_edge(in, &c->cpus, at);
+	read_mean(in, &c->cpus, at);
 	for (k = 1; k <= n && (stop == NULL || *stop == 0); k++) {
 		sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
-		read_at_edge(in, &c->cpus, at + (size_t)k * stride);
+		read_mean(in, &c->cpus, at + (size_t)k * stride);
 	}
 	if (k > n) {
 		idle_gross(in, c);
 		c->windows = n;
 		c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 		for (i = 0; i < cpus; i++)
-			c->cpu[i] = baseline_of(at + i, stride, n, 1, in->clock != NULL ? 0 : 1);
-		c->all = baseline_of(at + i, stride, n, c->lines, edge_share(in, cpus));
+			c->cpu[i] = baseline_of(at + i, stride, n, 1, step_share(in));
+		c->all = baseline_of(at + i, stride, n, c->lines, step_share(in));
 		c->others = c->all.tasks;
 		c->begin = at->limits;
 		c->end = at[(size_t)n * stride].limits;

@@ -10,9 +10,13 @@ static void test_merge(void)
 				{.tasks = 0.02, .spin = 0.8, .speed = 50}};
 	struct baseline b[2] = {{.tasks = 0.03, .spin = 0.8, .spin_sd = 0.01, .speed = 80},
 				{.tasks = 0.02, .tasks_sd = 0.005, .spin = 0.8, .speed = 50}};
-	struct calibration c = {
-		.cpus.n = 2, .cpu = a, .windows = 4, .all.tasks_sd = 0.01, .others = 0.015};
-	const struct calibration other = {.cpus.n = 2, .cpu = b, .windows = 12, .others = 0.025};
+	struct calibration c = {.cpus.n = 2,
+				.cpu = a,
+				.windows = 4,
+				.all = {.tasks = 0.02, .tasks_sd = 0.01},
+				.others = 0.015};
+	const struct calibration other = {
+		.cpus.n = 2, .cpu = b, .windows = 12, .all.tasks = 0.03, .others = 0.025};
 	const double drift = baseline_merge(&c, &other);
 
 	/* Less time to spin and more for tasks are load that the first baseline had not. */
@@ -24,8 +28,8 @@ static void test_merge(void)
 		   near(a[1].tasks_sd, 0.005) && a[1].spin_sd == 0,
 	   "a standard deviation is the largest of both and of half of the difference");
 	ok(near(c.others, 0.025) && near(c.windows, 12) && near(c.all.spin_sd, 0.03) &&
-		   near(c.all.tasks_sd, 0.01 / sqrt(2)),
-	   "a mean has the share of others of the busier, and is as certain as both on average");
+		   near(c.all.tasks_sd, hypot(0.01 / sqrt(2), 0.005)),
+	   "a mean has the share of others of the busier; its windows deviate from their mean, and the baselines from it");
 }
 
 /* The soakers of two CPUs, whose counts stand still.  No gap is open. */

@@ -9,7 +9,6 @@ static void test_baseline(void)
 	struct load_sample read[] = {
 		{.ns = 0}, {.time = 2, .spin = 1.8}, {.time = 4, .spin = 3.4, .steal = 0.2}};
 	const struct baseline b = baseline_of(read, 1, 2, 1, 1);
-	const struct instrument whole = {.whole = true};
 	const double busy[] = {0.01, 0.03};
 
 	ok(near(b.tasks, 1 - (3.4 + 0.1) / 4) && b.spin == 1,
@@ -19,12 +18,26 @@ static void test_baseline(void)
 	read[2].work = 0.01;
 	ok(near(baseline_of(read, 1, 2, 1, 0.2).step, 0.2 * sqrt(2) * b.step),
 	   "iowait that rose has an error of its own, and a step that is known in part has less");
-	/* The column has steps of 10 ms; two idle CPUs bring it forward by 2 ms between two looks. */
-	ok(near(edge_share(&whole, 2) / (double)sysconf(_SC_CLK_TCK), 0.002) &&
-		   edge_share(&whole, 128) == 1,
-	   "the moment of a step is known to a look at the column, unless there are many CPUs");
 	ok(near(deviation_of(busy, 2, 0), sqrt(2) * 0.01) && deviation_of(busy, 2, 0.1) == 0,
 	   "windows deviate from their mean, unless they differ by less than a step");
+}
+
+/* CPU 0 of this machine, by a mean of readings and by one that follows. */
+static void test_readings(void)
+{
+	const struct instrument in = {.whole = false};
+	const struct cpus first = {1, {0}};
+	const double own = (double)clock_ns(CLOCK_THREAD_CPUTIME_ID) / 1e9;
+	const uint64_t begun = raw_ns();
+	struct load_sample mean[2], last[2];
+
+	ok(near(step_share(&in), 1 / sqrt(8)), "the mean of eight readings has a third of a step");
+	read_mean(&in, &first, mean);
+	read_all(&in, &first, last);
+	ok(mean[0].time > (double)begun / 1e9 && last[0].time - mean[0].time > 4e-3,
+	   "the readings are spread over a tick");
+	ok(mean[1].spin - mean[0].spin >= own && mean[1].spin - mean[0].spin < own + 1,
+	   "what readings take of the CPUs counts as idle");
 }
 
 /* Two CPUs that rest, of two that are online and of more: the interval is that of the steps, and of the edges. */
@@ -69,7 +82,7 @@ static void test_clock(void)
 		   at[2].limits.now == UNSAFE_CPU_OFFLINE,
 	   "a CPU that is offline has no idle time by the clock, nor has the sum");
 	idle_gross(&in, &c);
-	ok(c.clock && c.lines == 1 && edge_share(&in, 2) == 0, "the clock has no steps");
+	ok(c.clock && c.lines == 1 && step_share(&in) == 0, "the clock has no steps");
 	free(c.cpu);
 }
 
@@ -98,4 +111,4 @@ static void test_trial(void)
 	   "the trial leaves the thread on all its CPUs");
 }
 
-TESTS(test_baseline, test_width, test_clock, test_trial)
+TESTS(test_baseline, test_readings, test_width, test_clock, test_trial)
