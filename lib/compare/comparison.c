@@ -295,7 +295,7 @@ static void print_sessions(const struct plan *p, const char *path)
 
 	for (; p != NULL; p = p->earlier) {
 		report("before: %d round%s in %s: %s\n", p->rounds, plural((uint64_t)p->rounds),
-		       printable(path), plan_setting(p, "machine"));
+		       printable(path), p->machine);
 		title = plan_setting(p, "title");
 		if (plan_setting(p, "date")[0] != '\0')
 			report("  of %s%s%s\n", plan_setting(p, "date"),
@@ -474,7 +474,7 @@ static void print_json(const struct comparison *c, const char *error)
 	json_count(&j, "rounds", (uint64_t)p->rounds);
 	if (p->before != NULL) {
 		json_count(&j, "sessions", (uint64_t)plan_sessions(p));
-		json_string(&j, "against", plan_setting(p->before, "machine"));
+		json_string(&j, "against", p->before->machine);
 		json_count(&j, "against_rounds", (uint64_t)p->before->rounds);
 		json_count(&j, "against_sessions", (uint64_t)plan_sessions(p->before));
 		json_open(&j, "against_differs", '[');

@@ -1,14 +1,36 @@
 #include "lib/compare/plan.h"
 
 #include <stdarg.h>
+#include <sys/utsname.h>
+
+/* Returns a printable copy, to be freed. */
+static char *copy_of(const char *text)
+{
+	char *copy = strcpy(alloc_or_die(strlen(text) + 1, 1, "a plan"), text);
+
+	make_printable(copy);
+	return copy;
+}
+
+void plan_set_machine(struct plan *p, const char *machine)
+{
+	free(p->machine);
+	p->machine = copy_of(machine);
+}
 
 void plan_open(struct plan *p, const struct plan_kind *kind, int runs, int rounds)
 {
 	const size_t n = (size_t)kind->measures, size = n * (size_t)rounds;
+	char machine[sizeof(struct utsname)];
 	struct plan_run *run;
+	struct utsname u;
 	size_t k;
 
+	uname(&u);
+	snprintf(machine, sizeof(machine), "%s %s, %s %s %s, %s", kind->program, VERSION, u.sysname,
+		 u.release, u.machine, u.nodename);
 	*p = (struct plan){.kind = kind, .n = runs};
+	plan_set_machine(p, machine);
 	p->run = alloc_or_die((size_t)runs, sizeof(*p->run), "a plan");
 	for (run = p->run; run < p->run + runs; run++) {
 		figures_init(&run->sum[0]);
@@ -38,19 +60,11 @@ void plan_close(struct plan *p)
 		free(p->setting[i].key);
 		free(p->setting[i].value);
 	}
+	free(p->machine);
 	free(p->run);
 	free(p->setting);
 	free(p->text);
 	*p = (struct plan){.n = 0};
-}
-
-/* Returns a printable copy, to be freed. */
-static char *copy_of(const char *text)
-{
-	char *copy = strcpy(alloc_or_die(strlen(text) + 1, 1, "a plan"), text);
-
-	make_printable(copy);
-	return copy;
 }
 
 void plan_set_value(struct plan_run *run, int factor, const char *value)

@@ -52,10 +52,10 @@ struct measure {
 	const char *times; /* behind it */
 };
 
-/* A column of --save: `round`, `unsafe`, the key of a factor or a measure, or else that of a setting. */
-struct column {
+/* A column of an older version's --save; a newer one calls it by its key. */
+struct alias {
 	const char *name, *key;
-	double factor; /* from the column's unit to the key's */
+	double factor; /* from the column's unit to the key's; 0: it has text */
 };
 
 /* A setting of which a line reports that it differs. */
@@ -69,9 +69,9 @@ struct plan_kind {
 	const char *program; /* whose sessions they are */
 	const struct factor *factor;
 	const struct measure *measure;
-	const struct column *column;
+	const struct alias *alias;
 	const struct difference *difference;
-	int factors, measures, columns, differences;
+	int factors, measures, aliases, differences;
 	int instrument; /* the factor by which loads are measured */
 };
 
@@ -90,12 +90,13 @@ struct plan_run {
 
 struct plan {
 	const struct plan_kind *kind;
+	char *machine; /* `zcc 1.0.1, Linux 6.18 x86_64, host`: the program and the host */
 	struct plan_run *run;
 	int n;                           /* runs of a round */
 	int rounds;                      /* that are complete */
 	int added;                       /* runs, also of a round that is not complete */
 	int unsafe_runs[UNSAFE_REASONS]; /* those of them that it made unsafe, at either end */
-	struct setting *setting;         /* that all runs share */
+	struct setting *setting;         /* that all runs share; --save has them in this order */
 	int settings;
 	struct plan *earlier; /* the session before, of the same plan, or NULL */
 	struct plan *before;  /* the last session of --against, or NULL */
@@ -103,14 +104,15 @@ struct plan {
 	char *text;           /* the session, as the file of --save has it; NULL: it has not */
 };
 
-/* Makes a plan of `rounds` rounds at most, in which nothing is known yet. */
+/* Makes a plan of this host, of `rounds` rounds at most, in which nothing is known yet. */
 void plan_open(struct plan *p, const struct plan_kind *kind, int runs, int rounds);
 void plan_close(struct plan *p);
 
-/* Store the value of a factor, or of a setting, with its control characters replaced. */
+/* Store the value of a factor, or of a setting, or the machine, with control characters replaced. */
 void plan_set_value(struct plan_run *run, int factor, const char *value);
 void plan_set(struct plan *p, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+void plan_set_machine(struct plan *p, const char *machine);
 
 /* The value; empty if there is none. */
 const char *plan_value(const struct plan_run *run, int factor);

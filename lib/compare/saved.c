@@ -1,17 +1,16 @@
 #include "lib/compare/saved.h"
 
-#include <sys/utsname.h>
-
 #include "lib/compare/comparison.h"
 
-#define NOT_SAVED   "was not written by --save of this version"
-#define COLUMNS_MAX 64
+#define NOT_SAVED    "was not written by --save of this version"
+#define COLUMNS_MAX  64
+#define SETTINGS_MAX 512 /* of a session */
 
 /* What a column has; `which` is the factor, the measure or the end, and `unit` is that of the measure. */
 struct field {
 	enum { ROUND, FACTOR, MEASURE, REASONS, SETTING } kind;
 	int which;
-	char key[64]; /* of a setting */
+	char key[64];
 	const struct figure *row;
 	double unit;
 };
@@ -28,16 +27,16 @@ static bool is_remote(const char *key)
 
 static struct field field_named(const struct plan_kind *kind, const char *name)
 {
-	const struct column *c = kind->column;
+	const struct alias *a = kind->alias;
 	struct field f = {.kind = SETTING, .unit = 1};
 	const char *key;
 	int i;
 
-	while (c < kind->column + kind->columns && strcmp(c->name, name) != 0)
-		c++;
-	if (c < kind->column + kind->columns) {
-		name = c->key;
-		f.unit = c->factor;
+	while (a < kind->alias + kind->aliases && strcmp(a->name, name) != 0)
+		a++;
+	if (a < kind->alias + kind->aliases) {
+		name = a->key;
+		f.unit = a->factor;
 	}
 	snprintf(f.key, sizeof(f.key), "%s", name);
 	key = is_remote(name) ? name + strlen(PLAN_REMOTE) : name;
@@ -63,6 +62,31 @@ static struct field field_named(const struct plan_kind *kind, const char *name)
 	return f;
 }
 
+static void add_field(struct fields *all, const struct plan_kind *kind, int end, const char *key)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s", end == 1 ? PLAN_REMOTE : "", key);
+	all->field[all->n++] = field_named(kind, name);
+}
+
+/* The columns of a session that is written. */
+static struct fields fields_of(const struct plan_kind *kind)
+{
+	struct fields all = {.n = 0};
+	int i;
+
+	add_field(&all, kind, 0, "round");
+	for (i = 0; i < kind->factors; i++)
+		if (!kind->factor[i].is_apart)
+			add_field(&all, kind, 0, kind->factor[i].key);
+	for (i = 0; i < kind->measures; i++)
+		add_field(&all, kind, kind->measure[i].end, kind->measure[i].key);
+	for (i = 0; i < 2; i++)
+		add_field(&all, kind, i, "unsafe");
+	return all;
+}
+
 /*
  * Writing.
  */
@@ -79,7 +103,7 @@ static void print_field(FILE *f, const struct plan *p, const struct field *c, in
 	case ROUND: snprintf(buf, sizeof(buf), "%d", round + 1); break;
 	case FACTOR: text = plan_value(r, c->which); break;
 	case REASONS: limits_format(r->unsafe[c->which], buf); break;
-	case SETTING: text = plan_setting(p, c->key); break;
+	case SETTING: break; /* no session has it in a column */
 	case MEASURE:
 		value = r->figure[c->which][round];
 		if (figure_is_possible(c->row->kind, value))
@@ -88,31 +112,43 @@ static void print_field(FILE *f, const struct plan *p, const struct field *c, in
 	fputs(text[0] != '\0' ? text : "-", f);
 }
 
-/* Returns the text of a plan's session, to be freed; the first of a file has the columns' names. */
-static char *session_text(const struct plan *p, bool is_first)
+/* The names of columns, in a line to be freed. */
+static char *names_of(const struct fields *all)
 {
-	const int columns = p->kind->columns;
-	struct field field[COLUMNS_MAX];
-	struct utsname u;
+	char *names = alloc_or_die(COLUMNS_MAX, sizeof(all->field[0].key), "a session");
+	int k;
+
+	for (k = 0; k < all->n; k++)
+		sprintf(names + strlen(names), "%s%c", all->field[k].key,
+			k < all->n - 1 ? '\t' : '\n');
+	return names;
+}
+
+/*
+ * Returns the text of a plan's session, to be freed, behind that of others: it has the columns' names unless one
+ * of those has.
+ */
+static char *session_text(const struct plan *p, const char *before, size_t len)
+{
+	const struct fields all = fields_of(p->kind);
+	char *names = names_of(&all), *text;
 	size_t size;
-	char *text;
 	FILE *f = open_memstream(&text, &size);
 	int i, k;
 
 	if (f == NULL)
 		die_errno("a session");
-	uname(&u);
-	fprintf(f, "# %s %s, %s %s %s, %s\n", p->kind->program, VERSION, u.sysname, u.release,
-		u.machine, u.nodename);
-	for (k = 0; k < columns; k++) {
-		field[k] = field_named(p->kind, p->kind->column[k].name);
-		if (is_first)
-			fprintf(f, "%s%c", p->kind->column[k].name, k < columns - 1 ? '\t' : '\n');
-	}
+	fprintf(f, "# %s\n", p->machine);
+	for (i = 0; i < p->settings; i++)
+		if (p->setting[i].value[0] != '\0')
+			fprintf(f, "# %s: %s\n", p->setting[i].key, p->setting[i].value);
+	if (memmem(before, len, names, strlen(names)) == NULL)
+		fputs(names, f);
+	free(names);
 	for (i = 0; i < p->rounds * p->n; i++)
-		for (k = 0; k < columns; k++) {
-			print_field(f, p, &field[k], i / p->n, i % p->n);
-			fputc(k < columns - 1 ? '\t' : '\n', f);
+		for (k = 0; k < all.n; k++) {
+			print_field(f, p, &all.field[k], i / p->n, i % p->n);
+			fputc(k < all.n - 1 ? '\t' : '\n', f);
 		}
 	if (fclose(f) != 0)
 		die_errno("a session");
@@ -149,7 +185,7 @@ void saved_append_or_die(struct plan *p, const char *path)
 	c.before = (size_t)((own != NULL ? own : c.behind) - now.text);
 	if (p->rounds > 0) {
 		free(p->text);
-		c.session = p->text = session_text(p, c.before == 0);
+		c.session = p->text = session_text(p, now.text, c.before);
 	}
 	file_replace_or_die(path, p->rounds > 0 || c.before > 0 ? print_content : NULL, &c);
 	saved_close(&now);
@@ -220,17 +256,33 @@ static bool parse_names(char *line, const struct plan_kind *kind, struct fields 
 	return name == NULL;
 }
 
+/* Reads the lines `# KEY: VALUE` at the beginning of a text. */
+static bool parse_settings(char *text, struct plan *p)
+{
+	char *line, *value;
+
+	while (strncmp(text, "# ", 2) == 0) {
+		line = strsep(&text, "\n") + 2;
+		value = strstr(line, ": ");
+		if (value == NULL || p->settings == SETTINGS_MAX)
+			return false;
+		*value = '\0';
+		plan_set(p, line, "%s", value + 2);
+	}
+	return true;
+}
+
 /* Adds a session of which `text` has the lines, behind `# `. */
 static const char *parse_session(char *text, const struct plan_kind *kind, struct fields *columns,
 				 struct saved *s)
 {
 	const char *machine = strsep(&text, "\n"), *c;
-	const size_t n = strlen(kind->program);
+	char *settings = text;
 	int lines = 0, runs = 0;
 	struct plan *p;
 
-	if (strncmp(machine, kind->program, n) != 0 || machine[n] != ' ')
-		return NOT_SAVED;
+	while (strncmp(text, "# ", 2) == 0)
+		text = strchr(text, '\n') + 1;
 	if (strncmp(text, "round\t", 6) == 0 && !parse_names(strsep(&text, "\n"), kind, columns))
 		return NOT_SAVED;
 	for (c = text; *c != '\0'; c = strchr(c, '\n') + 1, lines++)
@@ -240,10 +292,10 @@ static const char *parse_session(char *text, const struct plan_kind *kind, struc
 		return "has no complete round";
 	p = alloc_or_die(1, sizeof(*p), "a session");
 	plan_open(p, kind, runs, lines / runs);
+	plan_set_machine(p, machine);
 	p->earlier = s->last;
 	s->last = p;
-	plan_set(p, "machine", "%s", machine);
-	if (columns->n == 0 || columns->field[0].kind != ROUND ||
+	if (!parse_settings(settings, p) || columns->n == 0 || columns->field[0].kind != ROUND ||
 	    !parse_lines(text, lines, p, columns))
 		return "has a line that --save of this version has not written there";
 	return NULL;
@@ -252,13 +304,14 @@ static const char *parse_session(char *text, const struct plan_kind *kind, struc
 const char *saved_parse(char *text, const struct plan_kind *kind, struct saved *s)
 {
 	struct fields columns = {.n = 0};
+	char head[32], *next;
 	const char *why = NULL;
-	char *next;
 
-	if (strncmp(text, "# ", 2) != 0 || text[strlen(text) - 1] != '\n')
+	snprintf(head, sizeof(head), "\n# %s ", kind->program);
+	if (strncmp(text, head + 1, strlen(head + 1)) != 0 || text[strlen(text) - 1] != '\n')
 		return NOT_SAVED;
 	for (; text != NULL && why == NULL; text = next) {
-		next = strstr(text + 1, "\n# ");
+		next = strstr(text + 1, head);
 		if (next != NULL)
 			*++next = '\0';
 		why = parse_session(text + 2, kind, &columns, s);

@@ -86,33 +86,18 @@ static const struct measure measures[] = {
 	[DRIFT] = {"drift_percent", .is_of_load = true},
 };
 
-static const struct column columns[] = {
-	{"round", "round", 1},
-	{"method", "method", 1},
+/* What --save of 1.0.0 wrote. */
+static const struct alias aliases[] = {
 	{"buffer_bytes", "blksize", 1},
 	{"streams", "num_streams", 1},
-	{"baseline", "baseline", 1},
 	{"kib_per_second", "bits_per_second", 8 * 1024},
-	{"load_percent", "load_percent", 1},
-	{"load_uncertainty_percent", "load_uncertainty_percent", 1},
-	{"cost_us_per_kib", "cost_us_per_kib", 1},
-	{"unsafe", "unsafe", 1},
 	{"receiver_load_percent", "remote_load_percent", 1},
 	{"receiver_load_uncertainty_percent", "remote_load_uncertainty_percent", 1},
 	{"receiver_cost_us_per_kib", "remote_cost_us_per_kib", 1},
-	{"receiver_unsafe", "remote_unsafe", 1},
-	{"congestion", "congestion", 1},
+	{"receiver_unsafe", "remote_unsafe", 0},
 	{"pace_bytes_per_second", "pace", 1},
-	{"offloads", "offloads", 1},
-	{"load_shared_percent", "load_shared_percent", 1},
-	{"drift_percent", "drift_percent", 1},
-	{"instrument", "instrument", 1},
-	{"server", "server", 1},
-	{"interface", "interface", 1},
 	{"seconds", "duration", 1},
 	{"warmup_seconds", "omit", 1},
-	{"date", "date", 1},
-	{"title", "title", 1},
 };
 
 static const struct difference differences[] = {
@@ -131,11 +116,11 @@ const struct plan_kind trials_kind = {
 	"zcc",
 	factors,
 	measures,
-	columns,
+	aliases,
 	differences,
 	LENGTH(factors),
 	LENGTH(measures),
-	LENGTH(columns),
+	LENGTH(aliases),
 	LENGTH(differences),
 	.instrument = INSTRUMENT,
 };

@@ -221,7 +221,8 @@ static void test_sessions(void)
 	for (i = 0; i < 2; i++) {
 		session[i] = plan;
 		session[i].setting = NULL;
-		plan_set(&session[i], "machine", "zcc %d, host", i + 1);
+		session[i].machine = NULL;
+		plan_set_machine(&session[i], i == 0 ? "zcc 1, host" : "zcc 2, host");
 		plan_set(&session[i], "server", i == 0 ? "far" : "near");
 	}
 	plan_set(&plan, "server", "near");

@@ -19,6 +19,22 @@
 #define MMAP(round) round "\tmmap\t4194304\t1\tone\t2000\t-\t0\t-\t-\t25\t2\t0.5\tsteal" REST
 #define TWO         HEAD SEND("1") MMAP("1") SEND("2") MMAP("2")
 
+/* The same as it is written now. */
+#define NEW_NAMES                                                                                  \
+	"round\tmethod\tblksize\tnum_streams\tinstrument\tbits_per_second\tload_percent\t"         \
+	"cost_us_per_kib\tremote_load_percent\tremote_cost_us_per_kib\tload_uncertainty_percent\t" \
+	"remote_load_uncertainty_percent\tload_shared_percent\tdrift_percent\tunsafe\t"            \
+	"remote_unsafe\n"
+#define NEW_SETTINGS                                                                               \
+	"# baseline: one\n# congestion: bbr\n# pace: 0\n# offloads: tso,gso\n# server: host\n"     \
+	"# interface: eth0\n# duration: 2\n# omit: 0.5\n# date: 2026-11-23T05:49:20Z\n"            \
+	"# title: label\n"
+#define NEW_SEND(round)                                                                            \
+	round "\tsend\t65536\t2\tsoak\t8192000\t50\t2.5\t-\t-\t1\t0\t0.5\t-0.2\tweight,steal\t-\n"
+#define NEW_MMAP(round)                                                                            \
+	round "\tmmap\t4194304\t1\tsoak\t16384000\t-\t-\t25\t0.5\t0\t2\t0.5\t-0.2\t-\tsteal\n"
+#define NEW_TWO NEW_SETTINGS NEW_NAMES NEW_SEND("1") NEW_MMAP("1") NEW_SEND("2") NEW_MMAP("2")
+
 static const char *parse(const char *text, struct saved *s)
 {
 	char *copy = strdup(text);
@@ -50,15 +66,17 @@ static void test_round_trip(void)
 	ok(isnan(f[LOAD][0]) && f[REMOTE_LOAD][0] == 0.25 && f[REMOTE_COST][0] == 0.5 &&
 		   f[REMOTE_UNCERTAINTY][0] == 0.02 && s.last->run[1].unsafe[1] == UNSAFE_STEAL,
 	   "the figures of a receiver are in their places");
-	is(plan_setting(s.last, "machine"), "zcc 1.0, Linux 6.1 x86_64, host",
+	is(s.last->machine, "zcc 1.0, Linux 6.1 x86_64, host",
 	   "the machine is that of the first line");
 	saved_append_or_die(s.last, path);
 	saved_read_or_die(&again, &trials_kind, "--against", path);
 	unlink(path);
-	is(strchr(again.text, '\n') + 1, strchr(TWO, '\n') + 1,
-	   "what is written is as it was read");
-	has(plan_setting(again.last, "machine"), "zcc " VERSION ", ",
-	    "what is written names the program's version");
+	is(strchr(again.text, '\n') + 1, NEW_TWO,
+	   "what 1.0.0 has saved is written by the keys of JSON, with what the runs share above");
+	f = again.last->run[1].figure;
+	ok(f[RATE][1] == 2000 * 8192 && f[REMOTE_COST][0] == 0.5 &&
+		   strcmp(plan_setting(again.last, "omit"), "0.5") == 0,
+	   "what is written is read");
 	saved_close(&s);
 	saved_close(&again);
 }
@@ -79,6 +97,8 @@ static void test_wrong(void)
 	static const char *const bad[] = {"",
 					  "# iperf3\n" NAMES SEND("1"),
 					  "# zcc 1.0\nround\n" SEND("1"),
+					  "# zcc 1.0\n# iperf3\n" NAMES SEND("1"),
+					  HEAD "# date: now\n" SEND("1"),
 					  HEAD,
 					  HEAD SEND("1") MMAP("1") SEND("2"),
 					  HEAD SEND("1") SEND("3"),
@@ -119,6 +139,7 @@ static void test_sessions(void)
 	static const char *const title[] = {"second", "third", "fourth"};
 	char path[] = "/tmp/zc-saved-XXXXXX";
 	FILE *f = fdopen(mkstemp(path), "w");
+	const char *names;
 	struct saved s;
 	struct plan *p;
 	int i;
@@ -146,6 +167,9 @@ static void test_sessions(void)
 		   strcmp(plan_setting(p->earlier, "title"), "second") == 0 &&
 		   strcmp(plan_setting(p->earlier->earlier, "title"), "label") == 0,
 	   "each session has its own title");
+	names = strstr(s.text, "\n" NEW_NAMES);
+	ok(names != NULL && strstr(names + 1, "\n" NEW_NAMES) == NULL,
+	   "names of columns that a file lacks are added with the first session");
 	s.text[strlen(HEAD SEND("1"))] = '\0';
 	is(s.text, HEAD SEND("1"), "sessions are added behind what was there");
 	saved_close(&s);
