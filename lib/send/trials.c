@@ -137,7 +137,7 @@ static void put_method(const struct send_options *opt, char value[PLAN_NAME])
 
 static void put_size(const struct send_options *opt, char value[PLAN_NAME])
 {
-	snprintf(value, PLAN_NAME, "%" PRIu64, method_chunk(opt->method, opt->chunk, opt->streams));
+	snprintf(value, PLAN_NAME, "%zu", method_chunk(opt->method, opt->chunk, opt->streams));
 }
 
 static void put_streams(const struct send_options *opt, char value[PLAN_NAME])
