@@ -50,7 +50,8 @@ static const char *request_all(struct send_report *rep, char why[DIE_MAX])
 {
 	struct target target;
 
-	target_find(&target, &run, NULL);
+	if (!target_wait(&target, &run))
+		target_find(&target, &run, -1, NULL);
 	run_gauge(&run);
 	catch_signals();
 	return requests_run(&run, rep, &target, why);

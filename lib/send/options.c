@@ -143,6 +143,8 @@ static const struct option_row rows[] = {
 	{"4", NULL, NULL, "use IPv4 only (default: either)", OPTION_CONSTANT, AT(family),
 	 .min = AF_INET, .not_with = "-6"},
 	{"6", NULL, NULL, "use IPv6 only", OPTION_CONSTANT, AT(family), .min = AF_INET6},
+	{"", "wait-server", "SECS", "wait up to SECS seconds until the server listens (default 0)",
+	 OPTION_SECONDS, AT(wait_server), .max = 86400},
 	{"", "bind", "ADDRESS", "connect from this address of the host", OPTION_TEXT,
 	 .take = take_host},
 	{"", "cport", "PORT",

@@ -38,9 +38,10 @@ struct send_options {
 	uint32_t loops;        /* how often to send the files, or requests of each size */
 	double seconds;        /* how long to send; 0: `loops` times */
 	double warmup, interval, timeout; /* seconds; 0: none.  The last with what --pace adds */
-	uint64_t pace;                    /* bytes per second of each connection; 0: no limit */
-	int streams;                      /* connections at a time, each of a thread */
-	int mss;                          /* bytes; 0: the kernel's choice */
+	double wait_server; /* seconds; 0: a server that does not listen is an error */
+	uint64_t pace;      /* bytes per second of each connection; 0: no limit */
+	int streams;        /* connections at a time, each of a thread */
+	int mss;            /* bytes; 0: the kernel's choice */
 	int debug;
 	bool nodelay, cork, raw, quiet;
 	int json; /* JSON_* */

@@ -10,6 +10,8 @@
 #include "lib/send/sender.h"
 
 #define UNSENT_SECONDS 0.05 /* the time at --pace of the data that wait to be sent, at most */
+#define TRY_SECONDS    3.0  /* of one address, at most, with --wait-server */
+#define TRY_PAUSE_MS   100
 
 /*
  * The server.
@@ -94,14 +96,19 @@ static bool is_itself(int fd)
 	return memcmp(&own, &peer, sizeof(own)) == 0;
 }
 
-int target_connect(const struct target *s, const struct run *r, int number, _Atomic int *sock)
+/* As target_connect(); `until` is when --wait-server is over, or 0: an address has then only a part of that time. */
+static int connect_until(const struct target *s, const struct run *r, int number, _Atomic int *sock,
+			 uint64_t until)
 {
 	const int fd = open_socket(s, r, number);
+	const double most = r->opt->timeout > 0 ? fmin(r->opt->timeout, TRY_SECONDS) : TRY_SECONDS;
 	int e;
 
 	*sock = fd;
 	if (fd < 0)
 		return -1;
+	if (until > 0)
+		sock_set_timeout(fd, fmax(fmin(most, seconds_between(now_ns(), until)), 0.01));
 	/* After EINTR the handshake goes on, and a second call waits for its end: connect(2). */
 	do
 		e = connect(fd, (const struct sockaddr *)&s->addr, s->addr_len);
@@ -118,24 +125,43 @@ int target_connect(const struct target *s, const struct run *r, int number, _Ato
 	return -1;
 }
 
+int target_connect(const struct target *s, const struct run *r, int number, _Atomic int *sock)
+{
+	return connect_until(s, r, number, sock, 0);
+}
+
+/* Dies because of errno, after `seconds` of waiting for the server. */
+static _Noreturn void die_of_connect(const struct run *r, double seconds)
+{
+	const char *why = strerror(errno),
+		   *hint = errno == ECONNREFUSED ? ": is zcs running there?"
+			   : errno == EADDRNOTAVAIL && r->cport > 0
+				   ? ": the port of --cport was in use less than a minute ago"
+				   : "";
+	char waited[48] = "";
+
+	if (seconds > 0)
+		snprintf(waited, sizeof(waited), " within %g s (--wait-server)", seconds);
+	die("cannot connect to %s port %s%s: %s%s", r->opt->server, r->opt->port, waited, why,
+	    hint);
+}
+
 void target_die(const struct run *r)
 {
-	die("cannot connect to %s port %s: %s%s", r->opt->server, r->opt->port, strerror(errno),
-	    errno == ECONNREFUSED ? ": is zcs running there?"
-	    : errno == EADDRNOTAVAIL && r->cport > 0
-		    ? ": the port of --cport was in use less than a minute ago"
-		    : "");
+	die_of_connect(r, 0);
 }
 
 /* Returns the addresses of a name, or dies; in its message `option` stands before the name. */
 static struct addrinfo *look_up(const char *option, const char *name, const char *port, int family,
-				const struct send_options *opt)
+				const struct send_options *opt, uint64_t until)
 {
 	const struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
 	const bool of_bind = *option == '\0' && opt->source != NULL;
 	struct addrinfo *list;
-	const int e = getaddrinfo(name, port, &hints, &list);
+	int e;
 
+	while ((e = getaddrinfo(name, port, &hints, &list)) == EAI_AGAIN && now_ns() < until)
+		poll(NULL, 0, TRY_PAUSE_MS);
 	if (e == EAI_ADDRFAMILY || e == EAI_NODATA)
 		die("%s%s: has no address of IPv%c, which %s%s asks for", option, name,
 		    family == AF_INET6 ? '6' : '4',
@@ -158,30 +184,49 @@ static void set_address(struct target *s, const struct addrinfo *ai)
 	addr_format(ai->ai_addr, ai->ai_addrlen, s->name);
 }
 
+/* Connects to the first of the addresses that accepts, of which each is tried again until the time `until`. */
+static int connect_first(struct target *s, const struct run *r, int number, _Atomic int *sock,
+			 const struct addrinfo *list, uint64_t until)
+{
+	const struct addrinfo *ai;
+	int fd = -1;
+
+	for (;;) {
+		for (ai = list; ai != NULL && fd < 0 && r->stop <= 0; ai = ai->ai_next) {
+			set_address(s, ai);
+			fd = connect_until(s, r, number, sock, until);
+		}
+		if (fd >= 0 || r->stop > 0)
+			return fd;
+		if (now_ns() >= until)
+			die_of_connect(r, r->opt->wait_server);
+		poll(NULL, 0, TRY_PAUSE_MS);
+	}
+}
+
 /* The server's addresses are of the family of --bind.  `0` is this host, as in 2001. */
-int target_find(struct target *s, const struct run *r, _Atomic int *sock)
+int target_find(struct target *s, const struct run *r, int number, _Atomic int *sock)
 {
 	const struct send_options *opt = r->opt;
+	const uint64_t until = opt->wait_server > 0 ? time_after(now_ns(), opt->wait_server) : 0;
 	const char *host = opt->server;
-	struct addrinfo *list, *ai;
+	struct addrinfo *list;
 	int fd = -1, shown, family = opt->family;
 
 	*s = (struct target){.addr_len = 0};
 	if (opt->source != NULL) {
-		list = look_up("--bind ", opt->source, NULL, family, opt);
+		list = look_up("--bind ", opt->source, NULL, family, opt, until);
 		memcpy(&s->source, list->ai_addr, list->ai_addrlen);
 		family = list->ai_family;
 		freeaddrinfo(list);
 	}
 	if (strcmp(host, "0") == 0)
 		host = family == AF_INET6 ? "::1" : "127.0.0.1";
-	list = look_up("", host, opt->port, family, opt);
-	for (ai = list; ai != NULL && fd < 0 && r->stop <= 0;
-	     ai = sock != NULL ? ai->ai_next : NULL) {
-		set_address(s, ai);
-		if (sock != NULL)
-			fd = target_connect(s, r, 0, sock);
-	}
+	list = look_up("", host, opt->port, family, opt, until);
+	if (sock != NULL)
+		fd = connect_first(s, r, number, sock, list, until);
+	else
+		set_address(s, list);
 	freeaddrinfo(list);
 	/* Requests begin without a connection: a socket as theirs will be shows the way. */
 	shown = sock != NULL ? fd : open_socket(s, r, -1);
@@ -190,6 +235,21 @@ int target_find(struct target *s, const struct run *r, _Atomic int *sock)
 	if (sock == NULL && shown >= 0)
 		close(shown);
 	return fd;
+}
+
+bool target_wait(struct target *s, const struct run *r)
+{
+	_Atomic int sock;
+	int fd;
+
+	if (r->opt->wait_server <= 0)
+		return false;
+	fd = target_find(s, r, -1, &sock);
+	if (fd >= 0) {
+		sock_reset_at_close(fd, true); /* it was no client: zcs(1), -1 */
+		close(fd);
+	}
+	return true;
 }
 
 /*

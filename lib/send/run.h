@@ -2,7 +2,7 @@
  * run.h: a run of zcc, whether it transfers or requests: the server, threads that work at the same
  * time, the main thread that oversees them, and what the host did meanwhile.
  *
- *	sock = target_find(&target, run, &worker.sock);
+ *	sock = target_find(&target, run, 0, &worker.sock);
  *	...
  *	run_start(run, work, streams, sizeof(streams[0]), seconds);
  *	while (run->running > 0)
@@ -68,14 +68,21 @@ struct run {
  */
 int target_connect(const struct target *s, const struct run *r, int number, _Atomic int *sock);
 
-/* Dies because of errno, with which target_connect() or target_find() has failed. */
+/* Dies because of errno, with which target_connect() has failed. */
 _Noreturn void target_die(const struct run *r);
 
 /*
  * Connects to the first of the addresses that the resolver has for opt->server and opt->port that accepts, or if
- * `sock` is NULL just takes the first.  Dies if there is none.
+ * `sock` is NULL just takes the first.  Tries as long as --wait-server has it, and dies if none accepts; after a
+ * signal it returns -1.
  */
-int target_find(struct target *s, const struct run *r, _Atomic int *sock);
+int target_find(struct target *s, const struct run *r, int number, _Atomic int *sock);
+
+/*
+ * With --wait-server, waits until the server accepts a connection, which is reset at once: no connection is open while
+ * the idle machine is measured.  Returns false without the option.
+ */
+bool target_wait(struct target *s, const struct run *r);
 
 /* Something to be done at a time.  The handler returns when it is due again, or NEVER. */
 struct event {

@@ -477,8 +477,8 @@ void stream_open(struct stream *st, int sock, uint64_t chunk, const _Atomic int 
 	sock_keep_alive(sock);
 	/* Until transfer_close(): a server takes an orderly end after -t or --bytes for a sender that has sent all. */
 	sock_reset_at_close(sock, true);
-	/* The socket's time-out was for connect(2); stream_watch() has that of the transfer. */
-	if (opt->timeout > 0 && sock_set_timeout(sock, 0) != 0)
+	/* A time-out of the socket was for connect(2); stream_watch() has that of the transfer. */
+	if (opt->timeout + opt->wait_server > 0 && sock_set_timeout(sock, 0) != 0)
 		die_errno("--timeout %g", opt->timeout);
 	if (opt->bytes == 0)
 		st->left = UINT64_MAX;

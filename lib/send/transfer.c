@@ -257,7 +257,7 @@ bool transfer_open(struct transfer *t)
 	res->stream = alloc_or_die(n, sizeof(*res->stream), "streams");
 	for (i = 0; i < opt->streams; i++) {
 		st = &t->stream[i];
-		sock = i == 0 ? target_find(&res->target, r, &st->worker.sock)
+		sock = i == 0 ? target_find(&res->target, r, 0, &st->worker.sock)
 			      : target_connect(&res->target, r, i, &st->worker.sock);
 		if (r->stop > 0)
 			return false;

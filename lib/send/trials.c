@@ -322,6 +322,7 @@ static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MA
 static const char *trial(void *trials, int i, const char *place, char why[DIE_MAX])
 {
 	struct trials *a = trials;
+	struct target waited;
 	const char *error;
 	int retry = 0;
 
@@ -329,6 +330,11 @@ static const char *trial(void *trials, int i, const char *place, char why[DIE_MA
 	a->report->opt = a->run->opt = &a->now;
 	a->report->runs = a->opt->compare.rounds * a->plan.n;
 	do {
+		/* A server that is not zcs may serve one connection: its own. */
+		if (!a->opt->raw)
+			target_wait(&waited, a->run);
+		if (a->run->stop > 0)
+			return "interrupted";
 		run_gauge(a->run);
 		a->run->gauge.said.place = place;
 		if (place != NULL)

@@ -390,6 +390,8 @@ beside 'refused, no such host, no route, no answer: one line that names the host
 	for host in 192.0.2.66 "fe80::77%$LINK"; do
 		fails "^zcc: cannot connect to $host port 9: Connection timed out$" zcc -s "$host" --timeout 0.2 ../file
 	done
+	fails "^zcc: cannot connect to 192.0.2.66 port 9 within 0.4 s (--wait-server): Connection timed out$" \
+	    zcc -s 192.0.2.66 --wait-server 0.4 ../file
 	for signal in INT:130 TERM:143 HUP:129; do # while it connects
 		start_zcc a -s 192.0.2.66 ../file
 		wait_until has_socket 192.0.2.66 syn-sent

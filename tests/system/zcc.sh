@@ -88,6 +88,48 @@ for host in '127.0.0.1 0' '127.0.0.1 localhost' '\[::1\] 0 -6' '\[::1\] ::1' '\[
 		grep -q "to ${host%% *}:$PORT" out || [ "${host#* }" = localhost ]
 	) & later
 done
+held() { python3 -c '
+import signal, socket
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("127.0.0.1", 0))
+print("port", s.getsockname()[1], flush=True)
+signal.pause()'; }
+beside '--wait-server: each run waits for its zcs, in its turn the idle host, and requests; it fails after that time, and ends on a signal'; ( begin; need python3
+	can_trace || skip_check 'needs strace'
+	launch held.out ^port held
+	read_port held.out
+	fails "^zcc: cannot connect to localhost port $PORT within 0.3 s (--wait-server): Connection refused: is zcs running there?$" \
+	    "$zcc" -s localhost -p "$PORT" --wait-server 0.3 ../tiny
+	fails '^zcc: ::1: has no address of IPv4, which -4 asks for$' "$zcc" -4 -s ::1 --wait-server 86400 ../tiny
+	refused() { [ "$(grep -c 'connect.*REFUSED' trace)" -gt "${1:-3}" ]; }
+	waits_for()
+	{
+		: >trace
+		FROM='strace -D -f -o trace -e trace=connect,clock_nanosleep' start_zcc late --wait-server 86400 "$@"
+		wait_until refused
+	}
+	serve() { launch zcs.out listening "$BIN/zcs" -p "$PORT" "$@" --bind 127.0.0.1; }
+	waits_for -s localhost --idle -r 2 -t 0.1
+	serve -1
+	ended $launched
+	wait_until refused $(($(grep -c 'connect.*REFUSED' trace) + 3))
+	serve -1
+	zcc_ends late 0
+	wait $launched
+	sed '/clock_nanosleep/q' trace | grep 'connect.* = 0$' # before the idle host is measured
+	waits_for --request 10 -n 3
+	serve --reply
+	zcc_ends late 0
+	kill $launched
+	waits_for --raw ../tiny
+	serve -1 --raw
+	zcc_ends late 0
+	grep -q ' 1 byte in ' zcs.out
+	waits_for ../tiny
+	zcc_ends late 130 INT
+	not [ -s late.out ]
+) & later
 beside 'files that cannot be sent are named and skipped, the others are sent, exit 1; none left is an error'; ( begin
 	cp ../file ../tiny .
 	mkfifo fifo

@@ -79,6 +79,7 @@ static int unsent_limit(uint64_t pace)
 /* The resolver's answer: a port that nobody listens at, and one that somebody does. */
 static struct sockaddr_in answer[2];
 static struct addrinfo found[2] = {{.ai_next = &found[1]}};
+static int fails; /* how often it has none yet */
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc has its own */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
@@ -88,7 +89,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 	(void)service;
 	(void)hints;
 	*list = found;
-	return 0;
+	return fails-- > 0 ? EAI_AGAIN : 0;
 }
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
@@ -100,6 +101,7 @@ void freeaddrinfo(struct addrinfo *list)
 static void test_find(void)
 {
 	const struct send_options opt = {.server = "name", .port = "80"};
+	const struct send_options patient = {.server = "name", .port = "80", .wait_server = 60};
 	struct run run = {.opt = &opt};
 	int listener, fd = listen_and_connect(&listener), i;
 	socklen_t len = sizeof(answer[0]);
@@ -114,12 +116,18 @@ static void test_find(void)
 		found[i].ai_addr = (struct sockaddr *)&answer[i];
 	}
 	close(fd);
-	fd = target_find(&t, &run, &sock);
+	fd = target_find(&t, &run, 0, &sock);
 	ok(fd >= 0 && memcmp(&t.addr, &answer[1], len) == 0,
 	   "the next address of a name is tried where the first accepts no connection");
 	close(fd);
+	for (i = 0; i < 2; i++) /* its queue is short */
+		close(accept(listener, NULL, NULL));
+	run.opt = &patient;
+	fails = 2;
+	ok(target_wait(&t, &run) && memcmp(&t.addr, &answer[1], len) == 0 && fails == -1,
+	   "--wait-server: a name that cannot be resolved now is tried again");
 	run.stop = SIGINT;
-	ok(target_find(&t, &run, &sock) == -1, "after a signal no other address is tried");
+	ok(target_find(&t, &run, 0, &sock) == -1, "after a signal no other address is tried");
 	close(listener);
 }
 
