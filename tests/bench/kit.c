@@ -4,9 +4,8 @@
  *	kit bare METHOD SIZE CONGESTION SECONDS CPU CPU FILE...
  *		sendfile(2) of the files, over and over, on the first CPU; on the second a loop that receives
  *		by METHOD (read, recv, trunc, splice), SIZE bytes per call.  Prints KiB/s.
- *	kit pingpong unix|tcp SECONDS CPU CPU
- *		A byte goes to the second CPU and back.  Prints round trips per second, and the 99th percentile
- *		of their seconds.
+ *	kit pingpong SECONDS CPU CPU
+ *		A byte goes to the second CPU and back.  Prints round trips per second.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -112,40 +111,24 @@ static void bare(char **argv, int n)
 	wait(NULL);
 }
 
-static int compare(const void *a, const void *b)
-{
-	return *(const double *)a < *(const double *)b ? -1
-						       : *(const double *)a > *(const double *)b;
-}
-
 static void pingpong(char **argv)
 {
-	const double seconds = atof(argv[1]);
-	const size_t most = (size_t)(seconds * 1e6) + 1;
-	double *took = alloc_or_die(most, sizeof(*took), "times");
-	uint64_t start, before, now;
-	size_t n = 0;
+	const double seconds = atof(argv[0]);
+	const uint64_t start = now_ns();
+	uint64_t trips = 0, now;
 	char byte = 0;
 	int sock[2];
 
-	if (strcmp(argv[0], "tcp") == 0)
-		pair(sock, NULL);
-	else if (socketpair(AF_UNIX, SOCK_STREAM, 0, sock) != 0)
-		die_errno("a pair of sockets");
-	if (fork_far(sock, (const char *const *)argv + 2)) {
+	pair(sock, NULL);
+	if (fork_far(sock, (const char *const *)argv + 1)) {
 		while (recv(sock[1], &byte, 1, 0) == 1 && send(sock[1], &byte, 1, 0) == 1)
 			;
 		exit(0);
 	}
-	for (now = start = now_ns(); n < most && seconds_between(start, now) < seconds; n++) {
-		before = now;
+	for (now = start; seconds_between(start, now) < seconds; now = now_ns(), trips++)
 		if (send(sock[0], &byte, 1, 0) != 1 || recv(sock[0], &byte, 1, 0) != 1)
 			die_errno("a round trip");
-		now = now_ns();
-		took[n] = seconds_between(before, now);
-	}
-	qsort(took, n, sizeof(*took), compare);
-	report("%.1f %.9f\n", (double)n / seconds_between(start, now), took[n * 99 / 100]);
+	report("%.1f\n", (double)trips / seconds_between(start, now));
 	close(sock[0]);
 	wait(NULL);
 }
@@ -157,7 +140,7 @@ int main(int argc, char **argv)
 	init_program(NULL);
 	if (strcmp(what, "bare") == 0 && argc > 8)
 		bare(argv + 2, argc - 8);
-	else if (strcmp(what, "pingpong") == 0 && argc == 6)
+	else if (strcmp(what, "pingpong") == 0 && argc == 5)
 		pingpong(argv + 2);
 	else
 		usage_error("kit bare | pingpong: see the head of kit.c");

@@ -25,8 +25,6 @@ accuracy -n 1 -t 0.1 -o rows
 ^all of them |^no load: |^In [0-9]|: the machine remained busy$
 accuracy --from rows/accuracy-*.tsv
 ^Goals:$
-foreground -r 1 -t 0.1
-^requests/s +[0-9]
 same -n 1 -r 2 -t 0.1
 ^throughput +server +[01] of +1 
 peers -r 1 -t 0.1 --only ^(bare|zc)
