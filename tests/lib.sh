@@ -1,6 +1,7 @@
 # What the system tests share; tests/README has an example.  A test runs in an empty directory of its own.
 #
 #	$BIN, $HELPERS, $TOP    where the programs are, those of the tests, and the source tree
+#	$zcc, $zcs, ...         the programs; tiny, a file of one byte
 #	$SANITIZE       the sanitizers that the programs are built with, if they are
 #	$LONG           not empty in `make check-long`
 #	$SLOW           by what to multiply limits and waits: 1 where the machine is not emulated
@@ -15,6 +16,10 @@ PIDS=$PWD/pids
 OBJECTS=$PWD/objects.kept # the JSON objects of the tools, which tests/run validates
 REPEATS=$PWD/repeats # a line for each time that the check at hand began anew
 PS4='+: ' # before each command that a check runs
+find_tools() { zcc=$BIN/zcc zcs=$BIN/zcs cyclesoak=$BIN/cyclesoak; }
+find_tools
+run_rr=$BIN/run_rr
+printf x >tiny
 
 # it 'what must hold'; ( begin; need TOOL
 #	command...
@@ -187,6 +192,13 @@ need()
 		[ "$tool" != strace ] || can_trace || skip_check 'strace may not trace'
 	done
 }
+# whole_test_needs TOOL 'what is not tested'
+whole_test_needs()
+{
+	command -v "$1" >/dev/null 2>&1 && return
+	skip "$2" "no $1"
+	finish
+}
 can_trace() { strace -o /dev/null true 2>/dev/null; }
 
 # finish: closes the test.  tests/run validates the JSON objects that the tools have printed into files here.
@@ -272,6 +284,22 @@ no_warning()
 {
 	not grep -v -e 'the transfer took less than half a second' -e 'paces the sender, over loopback' "$1"
 }
+
+# holds FILE 'expression'...: each is true of the one object in the file, for jq, where $jq_defs stands before it
+holds() { untraced all_hold "$@"; }
+all_hold()
+{
+	object=$1 all='length == 1'
+	shift
+	for expression; do all="$all and (.[0] | $expression)"; done
+	jq -es "$jq_defs $all" "$object" >/dev/null && return
+	for expression; do
+		jq -es "$jq_defs .[0] | $expression" "$object" >/dev/null || echo "does not hold: $expression"
+	done
+	jq -c . "$object"
+	return 1
+}
+jq_defs=
 
 # plain FILE...: without the commas between the thousands of numbers
 plain() { sed -E ':a; s/([0-9]),([0-9]{3})/\1\2/; ta' "$@"; }
@@ -503,6 +531,7 @@ hasten_tools()
 		chmod +x hastened/$tool
 	done
 	BIN=$PWD/hastened
+	find_tools
 }
 
 # soaking command...: in its turn, as there is one set of soakers on a machine; other programs may have the CPUs

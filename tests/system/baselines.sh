@@ -7,13 +7,11 @@
 # seconds: 6
 . "$TOP/tests/lib.sh"
 
-command -v jq >/dev/null 2>&1 || { skip 'baselines' 'no jq'; finish; }
+whole_test_needs jq 'baselines'
 cpus=$(getconf _NPROCESSORS_ONLN) real_zcc=$BIN/zcc real_cyclesoak=$BIN/cyclesoak
 [ -n "$LONG" ] || hasten_tools 20000 1000000
-cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 made_up_calibration >good
 made_up_calibration 'elsewhere 1.0 CPU' >other
-printf x >tiny
 # status N CMD...: soaking, whose exit status is to be N
 status()
 {

@@ -5,8 +5,6 @@
 # seconds: 8
 . "$TOP/tests/lib.sh"
 
-zcc=$BIN/zcc
-printf x >tiny
 head -c 300000 /dev/zero >file
 start_zcs
 
@@ -86,6 +84,7 @@ beside '--precision: until the interval is narrow enough, or for the rounds of -
 ) & later
 # The sessions of the file that is added to are those of this side, unless they are compared with.
 beside '--save: a session is added to those of the file, and sessions are compared'; ( begin
+	: >two.tsv
 	compare -m send,mmap -r 2 -n 1 -T first --save two.tsv ../file
 	not grep 'this is session' out
 	cp two.tsv one.tsv

@@ -7,7 +7,7 @@
 
 tools='zcc zcs cyclesoak run_rr zc-hosts zc-plot'
 files=$HELPERS/../completion
-command -v bash >/dev/null 2>&1 || { skip 'completion in bash' 'no bash'; finish; }
+whole_test_needs bash 'completion in bash'
 mkdir dir
 : >file
 

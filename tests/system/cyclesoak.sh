@@ -9,7 +9,6 @@
 
 cpus=$(getconf _NPROCESSORS_ONLN) real=$BIN/cyclesoak
 hasten_tools
-cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 fake_calibration "$(machine_name)" >moded
 

@@ -5,11 +5,7 @@
 # seconds: 3
 . "$TOP/tests/lib.sh"
 
-zcc=$BIN/zcc
-printf x >tiny
-command -v jq >/dev/null 2>&1 || { skip 'the environment that reports have' 'no jq'; finish; }
-# holds FILE 'expression': it is true of each object in the file
-holds() { jq -es "length > 0 and all(.[]; $2)" "$1" >/dev/null || { jq -c . "$1"; return 1; }; }
+whole_test_needs jq 'the environment that reports have'
 
 start_zcs --json
 it 'zcc --json, and -d on stderr: kernel, version, CPUs, clock, governor, vulnerabilities and MTU are those of this host'; ( begin
@@ -50,9 +46,8 @@ it 'zcs --json has the environment that zcc has on this host, and zcc its versio
 	[ -r /proc/net/softnet_stat ] || exit 0
 	# Longer than zcs shares a reading of the counters, 0.1 s
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -r 1 -m send,write -t 0.3 --congestion reno
-	holds out "(.start // .comparison).environment.kernel == \"$(uname -r)\""
-	sed '$d' out >runs
-	holds runs '.end | [.host, .remote] | all(.softnet_dropped >= 0 and .softnet_squeezed >= 0)'
+	jq -es --arg kernel "$(uname -r)" 'all(.[]; (.start // .comparison).environment.kernel == $kernel) and
+	    all(.[].end | values | .host, .remote; .softnet_dropped >= 0 and .softnet_squeezed >= 0)' out
 ); ok
 # A host that does not show what others do, such as a container, and a /sys of our own, with a line that has no end
 in_mounts='unshare -m sh -c'

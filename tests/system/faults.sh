@@ -7,8 +7,6 @@
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
 
-zcc=$BIN/zcc zcs=$BIN/zcs
-
 head -c 70000 /dev/urandom >file
 : >empty
 printf a >byte

@@ -71,7 +71,8 @@ unknown option '-s': zcs is the server: run it without -s;zcs -s -p 0
 --server.*has a port, which is -p;zcc -s 192.0.2.1:2222
 --pace.*in bits.*12.5MB;zcc -s 0 --pace 100Mbit
 --bind-cpu.*'1-';zcc -s 0 --bind-cpu 1-
---cpus.*more than;zcc -s 0 -c -N 8000
+--cpus: 8000 is more than the;zcc -s 0 -c -N 8000
+--on-cpus: CPU 8191 is not online;cyclesoak --idle --on-cpus 0,8191
 --loops.*not between;zcc -s 0 --warmup 1 -n 4294967290
 --bytes.*--time;zcc -s 0 --bytes 1m -t 1
 --wait: only with -c or -C;zcc -s 0 --wait 1

@@ -5,7 +5,7 @@
 # seconds: 11
 . "$TOP/tests/lib.sh"
 
-zcc=$BIN/zcc net=$HELPERS/net
+net=$HELPERS/net
 head -c 1000000 /dev/urandom >file
 printf '\0\0' >half
 u32 1 1 1000000 >header

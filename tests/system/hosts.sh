@@ -7,10 +7,7 @@
 . "$TOP/tests/lib.sh"
 
 zc_hosts=$BIN/zc-hosts
-if ! command -v python3 >/dev/null 2>&1; then
-	skip 'zc-hosts' 'no python3'
-	finish
-fi
+whole_test_needs python3 'zc-hosts'
 python=$(python3 -c 'import sys; print(sys.executable)')
 
 while IFS=';' read -r regex path arguments line; do
@@ -96,7 +93,6 @@ if ! command -v pdsh >/dev/null 2>&1 || ! make_hosts 2>/dev/null; then
 	finish
 fi
 own_tmpdir
-printf x >tiny
 by_pdsh='engine pdsh -R exec ip netns exec %h'
 
 # hosts N 'line'...: FILE with that many of the hosts

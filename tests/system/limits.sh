@@ -5,10 +5,9 @@
 # seconds: 6
 . "$TOP/tests/lib.sh"
 
-zcs=$BIN/zcs zcc=$BIN/zcc net=$HELPERS/net
+net=$HELPERS/net
 head -c 3000000 /dev/urandom >file
 head -c 2000 file >2k
-printf x >tiny
 { u32 1 1 1; printf x; } >stream
 u32 1 >asks
 u32 0 >zero # no loops: a whole stream

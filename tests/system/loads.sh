@@ -7,14 +7,14 @@
 # seconds: 7
 . "$TOP/tests/lib.sh"
 
-command -v jq >/dev/null 2>&1 || { skip 'loads of known size' 'no jq'; finish; }
+whole_test_needs jq 'loads of known size'
 cpus=$(getconf _NPROCESSORS_ONLN)
 all=$(cat /sys/devices/system/cpu/online)
 one=${all##*[,-]}
 seconds=$(scale 0.5 3)
 idle_cyclesoak=$BIN/cyclesoak
 [ -n "$LONG" ] || hasten_tools 60000 1000000
-cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc burn=$HELPERS/burn
+burn=$HELPERS/burn
 
 # ticks: of all CPUs, of those what the host took, and programs other than the soakers, which have a column of their own
 ticks() { awk '{ print $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9, $9, $2 + $4 + $7 + $8; exit }' /proc/stat; }

@@ -7,7 +7,6 @@
 # limit: 3600
 . "$TOP/tests/lib.sh"
 
-zcc=$BIN/zcc
 loops=100000 files=70000 edge=4294967297 requests=20000 run_seconds=30
 # zcc opens all files, with at most half of the descriptors
 # shellcheck disable=SC3045 # dash, bash and busybox have these
@@ -88,11 +87,11 @@ it "--request $sizes -n $requests: no request fails, and both ends count the sam
 		grep -q '"refused":0,"silent":0,"too_large":0,"broken":0'
 ); ok
 
-# both_agree [CONDITION]: of zcc.json and zcs.out, whose objects are $zcc and $zcs.  Each end has the same bytes, with
+# both_agree [CONDITION]: of sender.out and zcs.out, whose objects are $zcc and $zcs.  Each end has the same bytes, with
 # those of a warm-up, whose end each judges by its own clock.
 both_agree()
 {
-	jq -en --slurpfile zcc zcc.json --slurpfile zcs zcs.out '
+	jq -en --slurpfile zcc sender.out --slurpfile zcs zcs.out '
 		def whole: .bytes + .warmup_bytes;
 		($zcc[0].end.sum_sent | whole) as $all |
 		($zcc[0].end.sum_received | whole) == $all and ($zcs[0].end.sum_received | whole) == $all and
@@ -102,11 +101,9 @@ both_agree()
 }
 it "-t $run_seconds -I 0.05 --json: both ends' figures agree and their memory is flat"; ( begin; need jq
 	start_zcs -I 0.05 --json
-	"$zcc" -s 0 -p "$PORT" -P 2 -t $run_seconds -I 0.05 --json --congestion cubic --pace 80m >zcc.json 2>err &
-	sender=$!
-	remember $sender
+	start_zcc sender -P 2 -t $run_seconds -I 0.05 --json --congestion cubic --pace 80m
 	# What there is once some intervals are over, against the most there ever is.
-	met() { [ "$(cat zcc.json | wc -c)" -gt 9000 ] && [ "$(cat zcs.out | wc -c)" -gt 9000 ]; }
+	met() { [ "$(cat sender.out | wc -c)" -gt 9000 ] && [ "$(cat zcs.out | wc -c)" -gt 9000 ]; }
 	wait_until met
 	sender_before=$(memory $sender VmRSS) zcs_before=$(memory "$ZCS" VmRSS)
 	until gone $sender; do
@@ -114,8 +111,8 @@ it "-t $run_seconds -I 0.05 --json: both ends' figures agree and their memory is
 		sender_after=${last:-$sender_after}
 		sleep 0.5
 	done
-	wait $sender
-	not [ -s err ]
+	zcc_ends sender 0
+	not [ -s sender.err ]
 	is_flat "$sender_before" "$sender_after"
 	is_flat "$zcs_before" "$(memory "$ZCS" VmHWM)"
 	stop_zcs
@@ -131,21 +128,19 @@ one='def one_spans: map(.sum) | (map(.seconds) | max) as $longest |
 while IFS=';' read -r title who silent options condition; do
 	it "$title: both ends agree, and one interval has the stop"; ( begin; need jq
 		start_zcs --json -I 0.2 $silent
-		"$zcc" -s 0 -p "$PORT" -I 0.2 --json --congestion cubic $options >zcc.json 2>err &
-		sender=$!
-		remember $sender
+		start_zcc sender -I 0.2 --json --congestion cubic $options
 		wait_until counts -gt 1 threads_of "$ZCS"
 		sleep 0.5
 		[ "$who" = zcc ] || kill -STOP "$ZCS"
 		kill -STOP $sender
 		sleep 2
 		kill -CONT $sender "$ZCS"
-		wait $sender
-		not [ -s err ]
+		zcc_ends sender 0
+		not [ -s sender.err ]
 		stop_zcs
 		one_line zcs.err
 		both_agree "$condition"
-		[ "$who" = zcc ] || for end in zcc.json zcs.out; do jq -e "$one .intervals | one_spans" $end; done
+		[ "$who" = zcc ] || for end in sender.out zcs.out; do jq -e "$one .intervals | one_spans" $end; done
 	); ok
 done <<'END'
 zcc and zcs, each with a time-out of a second, stopped for 2 s;both;--idle-timeout 1;-t 4 -P 2 --timeout 1;true
@@ -156,9 +151,7 @@ for stopped in zcc zcs; do
 	it "--request: $stopped with a time-out of a second stopped for 2 s, twice: no request fails"; ( begin
 		case $stopped in zcc) timeout=1 silent=5 ;; *) timeout=10 silent=1 ;; esac
 		start_zcs --reply --idle-timeout $silent
-		"$zcc" -s 0 -p "$PORT" --request 1k -t 5 -P 4 --timeout $timeout >out 2>err &
-		sender=$!
-		remember $sender
+		start_zcc sender --request 1k -t 5 -P 4 --timeout $timeout
 		if [ $stopped = zcc ]; then who=$sender; else who=$ZCS; fi
 		wait_until counts -gt 4 threads_of $sender
 		for pause in 0.17 0.23; do
@@ -167,8 +160,8 @@ for stopped in zcc zcs; do
 			sleep 2
 			kill -CONT $who
 		done
-		wait $sender
-		not grep failed out err
+		zcc_ends sender 0
+		not grep failed sender.out sender.err
 		stop_zcs
 		grep -q " 0 silent," zcs.out
 	); ok

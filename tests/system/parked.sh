@@ -7,12 +7,10 @@
 . "$TOP/tests/lib.sh"
 
 tcp='--congestion reno'
-command -v jq >/dev/null 2>&1 || { skip 'soakers that sleep while there is no client' 'no jq'; finish; }
-printf x >tiny
+whole_test_needs jq 'soakers that sleep while there is no client'
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 touch -d '3 days ago' counts_per_sec # a file does not grow old
 hasten_tools
-zcc=$BIN/zcc
 
 # asleep: all soakers of zcs are, and zcs does not hold the lock
 asleep()

@@ -5,7 +5,6 @@
 # seconds: 2
 . "$TOP/tests/lib.sh"
 
-printf x >tiny
 echo secret-of-another >secret
 mkdir read_here
 while IFS='|' read -r what command; do

@@ -4,8 +4,6 @@
 # seconds: 10
 . "$TOP/tests/lib.sh"
 
-zcc=$BIN/zcc
-
 # asks STATUS options...: zcc, of $PORT
 asks()
 {
@@ -209,36 +207,36 @@ beside '--request --keep: requests of a thread share a connection; a server that
 ) & later
 together
 
+range=/proc/sys/net/ipv4/ip_local_port_range
+# with_ports 'FIRST LAST' command...: local ports are these meanwhile; its exit status does not matter
+with_ports()
+{
+	were=$(cat $range)
+	echo "$1" >$range
+	shift
+	"$@" || :
+	echo "$were" >$range
+}
 it 'a connection to itself, as TCP makes of a local port that nobody listens at, is no server'; ( begin
 	[ -n "$OWN_NETWORK" ] || skip_check 'needs root, ip(8) and network namespaces'
-	range=/proc/sys/net/ipv4/ip_local_port_range
-	were=$(cat $range)
-	echo 40000 40003 >$range
-	PORT=40000 asks 1 --request 4 --keep -n 20 || wrong=1
-	echo "$were" >$range
-	[ -z "$wrong" ]
+	with_ports '40000 40003' "$zcc" -s 127.0.0.1 -p 40000 --request 4 --keep -n 20 >out
+	cat out
 	grep -Eqx '  failed: 3 refused' out
 ); ok
 it 'zcc --request: local ports that run out, a server that has gone: failures are counted, few are made'; ( begin
 	[ -n "$OWN_NETWORK" ] || skip_check 'needs root, ip(8) and network namespaces'
-	range=/proc/sys/net/ipv4/ip_local_port_range
-	were=$(cat $range)
 	# tried N: so many connections have been tried since `tries` was read
 	tries() { awk '/^Tcp: [0-9]/ { print $6 }' /proc/net/snmp; }
 	tried() { [ $(($(tries) - opened)) -gt "$1" ]; }
 	start_peer reply -q
-	echo 40000 40001 >$range
-	timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -P 8 -n 8 --timeout 0.5 >out 2>&1 || :
-	echo "$were" >$range
+	with_ports '40000 40001' timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -P 8 -n 8 --timeout 0.5 >out
 	grep -Eqx "  failed: [1-8] for lack of local ports" out
 	start_zcs --reply
 	opened=$(tries)
 	start_zcc client --request 10 -t 60 -P 3 --json
 	wait_until tried 10
 	fds=$(entries_in /proc/$client/fd)
-	echo 40000 40001 >$range
-	sleep 0.3
-	echo "$were" >$range
+	with_ports '40000 40001' sleep 0.3
 	stop_zcs
 	opened=$(tries)
 	wait_until tried 300

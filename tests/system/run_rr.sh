@@ -5,7 +5,6 @@
 # seconds: 2
 . "$TOP/tests/lib.sh"
 
-run_rr=$BIN/run_rr
 policy='sed "s/^.*) //" /proc/self/stat | cut -d" " -f38,39' # rt_priority, policy (2: SCHED_RR)
 allowed() { "$run_rr" true || skip_check 'SCHED_RR is not allowed here'; }
 

@@ -6,7 +6,6 @@
 . "$TOP/tests/lib.sh"
 
 head -c 1000000 /dev/urandom >file
-printf x >tiny
 printf 'bytes=1000000 seconds=1 files=1 reads=1\n' >receipt
 head -c 24 receipt >receipt.half
 head -c 3000 /dev/zero | tr '\0' x >long
@@ -105,17 +104,6 @@ it 'zcc and a server that closes before it has accepted: exit status 1; a receip
 	grep -q "all bytes sent were received" out
 	kill $PEER
 ); ok
-it "a tunnel's end on this host: the load is that of the host that the receipt names, and both ends are not on one"; ( begin
-	sed 's/$/ load=0.5 cpus=2 interrupts=1 boot=0123456789abcdef/' receipt >tunnel
-	start_peer answer say -f tunnel
-	exits 0 "$BIN/zcc" -s 0 -p "$PORT" file
-	grep -Eq '^    load  .* 50.0%$' out
-	grep -Eq '^  interrupts and packets  .* receiver$' out
-	exits 0 "$BIN/zcc" --json -s 0 -p "$PORT" file
-	grep '"both_ends_on_host":false' out
-	kill $PEER
-); ok
-
 # A word of a refusal is repeated, another is not.
 no_receipt='the server.s answer is not a receipt, it .*: use --raw .*'
 while IFS=';' read -r status line says; do

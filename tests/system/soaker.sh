@@ -4,10 +4,10 @@
 #
 # group: soaks
 # seconds: 20
+# limit: 400
 . "$TOP/tests/lib.sh"
 
 hasten_tools
-cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 made_up_calibration >counts_per_sec
 in_mounts='unshare -m true'
 
@@ -65,11 +65,9 @@ for name in soaker 'keeper of the soakers'; do
 done
 it 'zcc -c --json: a soaker that is killed is an error, in the middle of a transfer'; ( begin
 	start_zcs
-	"$zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno --pace 20m >soak.out 2>soak.err &
-	p=$!
-	remember $p
+	start_zcc soak -c --json -t 60 -I 0.2 --pace 20m
 	wait_until counts -eq 2 threads_of "$ZCS"
-	killed $p zcc soaker
+	killed $soak zcc soaker
 	one_line soak.out
 	stop_zcs
 ); ok

@@ -8,7 +8,6 @@
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
 
-cyclesoak=$BIN/cyclesoak
 # If it cannot be tried whether soakers yield, nothing is printed about it.
 sed -i '1i ^(cyclesoak|zc[cs]),(eventfd|pthread_create|sched_setaffinity), - - EMFILE,EAGAIN,EINVAL' rules
 

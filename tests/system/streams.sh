@@ -4,9 +4,7 @@
 # seconds: 3
 . "$TOP/tests/lib.sh"
 
-zcc=$BIN/zcc
 head -c 300000 /dev/urandom >file
-printf 'x' >tiny
 paced='--congestion reno --pace 20m'
 rate='[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)'
 row='[0-9.]+-[0-9.]+ +[0-9,]+ +[0-9.]+ [MG]bit/s( +[0-9,.-]+)*'
@@ -203,20 +201,5 @@ beside 'a line of progress is on a terminal alone, gone before the report, and n
 	grep -Eqx "$rate" report
 ) & later
 
-beside 'SIGINT of zcs: summaries and the total so far, exit 0, the port is free; zcc prints one line, exit 1'; ( begin
-	launch zcs.out listening env --default-signal=INT "$BIN/zcs" -I 0.05 -p 0
-	read_port zcs.err
-	start_zcc held -t 60 --pace 20m -P 2
-	wait_until grep -q ' 2 clients' zcs.out
-	kill -INT $launched
-	wait $launched
-	cat zcs.out zcs.err
-	[ "$(grep -c '^127.0.0.1:.* kbytes/sec' zcs.out)" -eq 2 ]
-	grep -q '^total of 2 clients' zcs.out
-	[ "$(grep -c 'interrupted after [0-9]* bytes' zcs.err)" -eq 2 ]
-	zcc_ends held 1
-	one_line held.err
-	fails 'Connection refused' "$zcc" -s 0 -p "$PORT" ../tiny
-) & later
 together
 finish

@@ -6,12 +6,11 @@
 # seconds: 19
 . "$TOP/tests/lib.sh"
 
-command -v jq >/dev/null 2>&1 || { skip 'what makes a load unsafe' 'no jq'; finish; }
+whole_test_needs jq 'what makes a load unsafe'
 cpus=$(getconf _NPROCESSORS_ONLN)
 all=$(cat /sys/devices/system/cpu/online)
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 hasten_tools
-cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 
 # The periods of a cyclesoak --json, and what makes them unsafe.
 # is_unsafe REASON...: whether the period PERIOD of soak.out is, for each of the reasons

@@ -4,8 +4,6 @@
 # seconds: 3
 . "$TOP/tests/lib.sh"
 
-zcs=$BIN/zcs zcc=$BIN/zcc
-printf x >tiny
 only_root='only root can become another user, or leave groups'
 
 # rights PID: what /proc has of a process and all of its threads; those of nobody are in the file want

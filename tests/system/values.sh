@@ -7,10 +7,7 @@
 . "$TOP/tests/lib.sh"
 
 cpus=$(getconf _NPROCESSORS_ONLN)
-if ! command -v jq >/dev/null 2>&1; then
-	skip 'figures that agree with each other, the kernel and the peer' 'no jq'
-	finish
-fi
+whole_test_needs jq 'figures that agree with each other, the kernel and the peer'
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 head -c 65536 /dev/zero >file
 
@@ -61,19 +58,6 @@ host_is_right()
 #
 # Over a link between two hosts, beside what soaks below.
 #
-zcc() { $B "$BIN/zcc" -s "$A4" -p "$PORT" --congestion reno "$@"; }
-# start_zcc options: in the background, until it is interrupted; sets `sender`
-start_zcc()
-{
-	$B "$BIN/zcc" -s "$A4" -p "$PORT" --congestion reno -t 60 "$@" >zcc.out 2>zcc.err &
-	sender=$!
-	remember $sender
-}
-interrupt()
-{
-	kill -TERM $sender
-	wait $sender || :
-}
 # need_lab: skips the check at hand where there cannot be two hosts
 need_lab() { has_lab || skip_check 'needs root, ip(8) and network namespaces'; }
 beside 'interrupts, packets and the accounting of both ends are those of /proc, for each stream once'; ( begin
@@ -82,14 +66,14 @@ beside 'interrupts, packets and the accounting of both ends are those of /proc, 
 	$B ip link add "${LINK}1" type veth peer name other # a name that begins with that of the interface
 	start_zcs -I 0.05 --json
 	reading before
-	start_zcc --json -P 2
+	start_zcc zcc -s "$A4" --json -P 2 -t 60
 	sent() { $B cat "/sys/class/net/$LINK/statistics/tx_bytes"; }
 	wait_until counts -gt 16000000 sent # more than both sockets hold: zcs has read some
 	reading early
 	ticks=$(sed -n 's/^all //p' early)
 	met() { reading late; [ "$(sed -n 's/^all //p' late)" -ge $((ticks + $(getconf CLK_TCK) * cpus / 4)) ]; }
 	wait_until met
-	interrupt
+	zcc_ends zcc 143 TERM
 	reading after
 	host_is_right zcc.out .end.host B_in B_out
 	host_is_right zcc.out .end.remote A_in A_out
@@ -114,7 +98,7 @@ beside 'the TCP figures and --pace are those of ss(8), and the times in which so
 	need_lab
 	hosts
 	start_peer -a -s
-	start_zcc --json -o 5k --pace 1000000
+	start_zcc zcc -s "$A4" --json -o 5k --pace 1000000 -t 60
 	last=
 	for equal in 1 2 3 4; do # the server's window is probed more and more seldom
 		wait_until is_still
@@ -122,7 +106,7 @@ beside 'the TCP figures and --pace are those of ss(8), and the times in which so
 	done
 	read_ns=$(date +%s%N)
 	read_socket
-	interrupt
+	zcc_ends zcc 143 TERM
 	passed_ms=$((($(date +%s%N) - read_ns) / 1000000 + 1))
 	cat socket zcc.out zcc.err
 	grep -Eq ' pacing_rate [^ ]*/8(Mbps|000000bps) ' socket
@@ -175,31 +159,23 @@ beside 'the percentiles of the latencies are those of the times that the server 
 ) & later
 
 # measure command...: once nobody else soaks; `wall` has the seconds from before it to after it
-measure() { soaking wall_of "$@"; }
+measure() { soaking wall_of "$@" && define; }
 wall_of()
 {
 	begun=$(date +%s%N)
 	"$@" || return
 	echo "$begun $(date +%s%N)" | awk '{ print ($2 - $1) / 1e9 }' >wall
 }
-# holds FILE EXPRESSION...: each is true of the one object in the file.  cost_fits(HOST; BYTES; FROM; TO): the time that its
-# cost stands for is from FROM to TO seconds.  nearly(SECONDS): at the end the soakers are read before the clock, on a
-# busy CPU by some milliseconds.
-holds() { untraced all_hold "$@"; }
-all_hold()
+# define: for holds(), cost_fits(HOST; BYTES; FROM; TO): the time that its cost stands for is from FROM to TO seconds;
+# nearly(SECONDS): at the end the soakers are read before the clock, on a busy CPU by some milliseconds
+define()
 {
-	object=$1 bad=
-	shift
-	for expression; do
-		jq -e --argjson cpus "$cpus" --argjson wall "$(cat wall)" "
-			def near(\$a; \$b; \$t): (\$a - \$b) | . <= \$t and . >= -\$t;
-			def nearly(\$s): 0.98 * \$s - 0.01;
-			def cost_fits(\$h; \$bytes; \$from; \$to):
-				(\$h.cost_us_per_kib * \$bytes / 1024 / (\$h.load_percent / 100 * (\$h.cpus // \$cpus) * 1e6)) |
-				. >= 0.999 * \$from and . <= \$to;
-			$expression" "$object" >/dev/null || { echo "does not hold: $expression"; bad=yes; }
-	done
-	[ -z "$bad" ] || { jq -c 'del(.start)' "$object"; return 1; }
+	jq_defs="$cpus as \$cpus | $(cat wall) as \$wall |"'
+		def near($a; $b; $t): ($a - $b) | . <= $t and . >= -$t;
+		def nearly($s): 0.98 * $s - 0.01;
+		def cost_fits($h; $bytes; $from; $to):
+			($h.cost_us_per_kib * $bytes / 1024 / ($h.load_percent / 100 * ($h.cpus // $cpus) * 1e6)) |
+			. >= 0.999 * $from and . <= $to;'
 }
 is_load='.load_percent > 0 and .load_uncertainty_percent > 0 and .cpus == $cpus'
 
@@ -245,6 +221,7 @@ it 'zcs -c --json: load and cost agree, and zcc --json has them in its receipt';
 	done
 	tail -n 1 zcs.out >object
 	echo 60 >wall
+	define
 	holds object '.end | cost_fits(.host; .sum_received.bytes; 0.999 * .sum_received.seconds; 1.001 * .sum_received.seconds)' \
 	    ".end.host | $is_load" \
 	    '[.intervals[].sum.load_percent | numbers] | length >= 2 and all(. > 0 and . <= 101)'

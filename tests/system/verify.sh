@@ -5,7 +5,6 @@
 # seconds: 2
 . "$TOP/tests/lib.sh"
 
-cyclesoak=$BIN/cyclesoak
 check_usage "--verify: 'slow'" cyclesoak --verify=slow
 check '--verify takes no command' fails_with 125 "^cyclesoak: --verify and 'true' cannot be used together" "$cyclesoak" --verify true
 for signal in INT KILL; do

@@ -5,7 +5,6 @@
 # seconds: 2
 . "$TOP/tests/lib.sh"
 
-cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 made_up_calibration >counts_per_sec
 # The lock is a file of this namespace.
 cat >held.sh <<'END2'
@@ -47,6 +46,12 @@ it 'cyclesoak --wait: SIGTERM ends the waiting, and the command does not run'; (
 		kill -TERM $p
 		wait $p' sh "$cyclesoak"
 	not [ -e ran ]
+); ok
+it 'cyclesoak --wait: the load is measured when the other program has ended'; ( begin
+	# shellcheck disable=SC2016 # of the inner shell
+	exits 7 unshare -m sh held.sh sh -c '(sleep 0.3; kill "$(cat holder)") & "$1" --wait 60 --json sh -c "exit 7"' sh "$cyclesoak"
+	not grep 'soaked already' err
+	not grep soaked_already out
 ); ok
 # Each look is one try to have the lock, 10 ms after the last; here no time passes between them.
 it 'cyclesoak without a command, and -C, fail after --wait SECS, or 2, while another soaks'; ( begin; need strace

@@ -4,7 +4,6 @@
 # seconds: 8
 . "$TOP/tests/lib.sh"
 
-zcc=$BIN/zcc
 printf 'hello, world\n' >small
 : >empty
 head -c 65536 /dev/urandom >block

@@ -4,9 +4,20 @@
 # seconds: 7
 . "$TOP/tests/lib.sh"
 
-zcs=$BIN/zcs zcc=$BIN/zcc
 head -c 100000 /dev/urandom >file
 
+# visit COUNT: that many clients of each of four senders, which have addresses and so ports of their own
+visit() { seq 4 | timeout 60 xargs -P 4 -I N "$HELPERS/net" visit -a 127.0.0.N -f visitor -n "$1" "$PORT"; }
+beside '1,200 short clients, and 20 that say half a header: nobody waits for them, and no other thread is left'; ( begin
+	{ u32 1 1 50; head -c 50 /dev/zero; } >visitor
+	printf '\0\0' >half
+	start_zcs
+	visit 100
+	hold_clients held -n 20 -f half
+	visit 200
+	wait_until counts -eq 21 threads_of "$ZCS"
+	stop_zcs
+) & later
 beside 'a row every 5 s while data flows'; ( begin
 	start_zcs
 	exits 0 "$zcc" -q -s 0 -p "$PORT" -t 6 --pace 2m --congestion reno
@@ -62,27 +73,17 @@ beside 'zcs that is stopped while a warm-up ends: what waits in its socket then 
 	all_warm() { sends | "$HELPERS/net" send "$PORT" | grep '^bytes=0 .* warmup=51200 '; }
 	all_warm || all_warm || all_warm # it may take longer to stop zcs on a busy machine
 ) & later
-beside 'zcs -1: who only looks whether the port is open is no client'; ( begin
-	start_zcs -1 --json
-	"$HELPERS/net" send -c "$PORT" </dev/null
-	wait_until grep -q 'closed without sending anything$' zcs.err
-	exits 0 "$zcc" -s 0 -p "$PORT" ../file
-	exits 0 wait $ZCS
-	one_line zcs.out
-	not grep '"error"' zcs.out
-) & later
-beside 'zcs -1: a port scan that resets its connection is no client'; ( begin; need python3
-	start_zcs -1
-	cat >scan.py <<-'EOF'
-		import socket, struct, sys
-		s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-		s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-	EOF
-	python3 scan.py "$PORT"
-	wait_until grep -q 'closed without sending anything$' zcs.err
-	exits 0 "$zcc" -s 0 -p "$PORT" ../file
-	exits 0 wait $ZCS
-) & later
+for how in c R; do
+	beside "zcs -1: who only looks whether the port is open, and $([ $how = c ] && echo closes || echo resets), is no client"; ( begin
+		start_zcs -1 --json
+		"$HELPERS/net" send -$how "$PORT" </dev/null
+		wait_until grep -q 'closed without sending anything$' zcs.err
+		exits 0 "$zcc" -s 0 -p "$PORT" ../file
+		exits 0 wait $ZCS
+		one_line zcs.out
+		not grep '"error"' zcs.out
+	) & later
+done
 beside 'zcs that lacks the memory for its buffer: zcc is told, not that it may be a zcs --reply'; ( begin; need prlimit
 	! sanitized || skip_check 'sanitizers take more'
 	ON='prlimit --as=400000000' start_zcs -b 500m
@@ -190,4 +191,40 @@ beside 'zcs raises the limit of its descriptors as far as it may, and an ignored
 ) & later
 
 together
+it 'zcs listens on port 2222, with --reply on 7890, and zcc connects to it, with --request'; ( begin
+	[ -n "$OWN_NETWORK" ] || skip_check 'needs root, ip(8) and network namespaces'
+	launch zcs.out 'listening on .*:2222$' "$zcs"
+	exits 0 "$zcc" -s 0 -n 1
+	grep -Eq '^  to 127\.0\.0\.1:2222 via lo,' out
+	kill $launched
+	ended $launched
+	fails "^zcc: cannot connect to 0 port 2222: Connection refused: is zcs running there?$" "$zcc" -s 0 -n 1
+	launch zcs.out 'listening on .*:7890$' "$zcs" --reply
+	exits 0 "$zcc" -s 0 --request 100 -n 3 --json
+	grep -q '"connecting_to":{"host":"0","port":7890}' out
+	kill $launched
+	ended $launched
+	grep -q '^total: 3 replies, 300 bytes;' zcs.out
+); ok
+# Another program may have the port meanwhile.
+it 'zcs -q: the summary of the client alone, with --json the whole object, intervals too, and nothing on stderr'; ( begin
+	for t in 0.3 3; do # on a busy machine all of 0.3 s may be in one interval
+		for format in '' --json; do
+			start_zcs
+			stop_zcs
+			"$zcs" -p "$PORT" -q -I 0.05 $format >zcs.out 2>zcs.err &
+			ZCS=$!
+			remember $ZCS
+			wait_until exits 0 "$zcc" -s 0 -p "$PORT" -t $t --congestion reno
+			stop_zcs
+			not [ -s zcs.err ]
+			[ "$(grep -c '^[^ ]' zcs.out)" -eq 1 ]
+			[ -n "$format" ] || grep -Eq '^127\.0\.0\.1:[0-9]+: [0-9]+ kbytes/sec ' zcs.out
+		done
+		! grep -q '"intervals":\[{' zcs.out || break
+	done
+	bytes=$(bytes_of out)
+	grep -q '"intervals":\[{"sum":' zcs.out
+	grep -q "\"sum_received\":{[^}]*\"bytes\":${bytes% *}," zcs.out
+); ok
 finish

@@ -11,7 +11,6 @@ static struct plan plan;
 
 static void begin(struct json *j, void *unused)
 {
-	(void)unused;
 	json_report_open(j);
 	json_open(j, "comparison", '{');
 }

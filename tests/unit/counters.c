@@ -48,23 +48,9 @@ static void test_netstat(void)
 static void test_values(void)
 {
 	const int files = open_files();
-	struct counters before, c;
-	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
-	double system, steal;
-	FILE *f;
+	struct counters c;
 
-	counters_read(&before, NULL);
-	f = fopen("/proc/stat", "r");
-	if (fscanf(f, "cpu %*f %*f %lf %*f %*f %*f %*f %lf", &system, &steal) != 2)
-		err(EXIT_FAILURE, "/proc/stat");
-	fclose(f);
-	system *= tick;
-	steal *= tick;
 	counters_read(&c, "lo");
-	ok(before.total.cpu[CPU_SYSTEM] <= system && system <= c.total.cpu[CPU_SYSTEM] &&
-		   before.total.cpu[CPU_STEAL] <= steal && steal <= c.total.cpu[CPU_STEAL] &&
-		   c.total.interrupts >= before.total.interrupts,
-	   "the CPUs' times, in seconds, and interrupts are those of /proc/stat");
 	ok(!isnan(c.total.packets_in) && c.total.packets_in == c.total.packets_out,
 	   "lo has as many packets in as out");
 	counters_read(&c, "no-such-dev");

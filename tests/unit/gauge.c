@@ -9,9 +9,6 @@ static struct baseline next = {.spin = 1}; /* that is measured */
 static bool measure_one(const struct instrument *in, struct calibration *c, double seconds,
 			const _Atomic int *stop)
 {
-	(void)in;
-	(void)seconds;
-	(void)stop;
 	*c = (struct calibration){
 		.cpus.n = 1, .windows = 8, .others = next.tasks, .all = next, .end.moved = 3};
 	c->cpu = alloc_or_die(1, sizeof(*c->cpu), "cpu");

@@ -127,8 +127,6 @@ static bool endless; /* the next baseline does not end until it is stopped */
 static bool measure(const struct instrument *in, struct calibration *c, double seconds,
 		    const _Atomic int *stop)
 {
-	(void)in;
-	(void)seconds;
 	while (endless && !*stop)
 		sleep_ns(1000000);
 	if (*stop)
@@ -141,9 +139,6 @@ static bool measure(const struct instrument *in, struct calibration *c, double s
 static void sample_nothing(const struct instrument *in, const struct calibration *c,
 			   struct load_sample *sum, struct load_sample *each)
 {
-	(void)in;
-	(void)c;
-	(void)each;
 	*sum = (struct load_sample){.time = 1};
 }
 

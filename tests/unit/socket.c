@@ -48,32 +48,6 @@ static void test_addresses(void)
 	ok(open_files() == files, "the lookup of an interface leaves no descriptor open");
 }
 
-/*
- * The kernel gives twice what it is asked for, so that half more than its limit looks like enough.  Before Linux
- * 6.13 a network namespace of its own, as tests/run makes one, does not show the limit.
- */
-static void test_limited(void)
-{
-	static const char title[] =
-		"a send buffer of half more than the kernel's limit has a warning";
-	char line[48] = "";
-	int size, fd;
-
-	file_read_line("/proc/sys/net/core/wmem_max", line, sizeof(line));
-	size = (int)strtol(line, NULL, 10);
-	if (size == 0 || size > INT_MAX / 2) {
-		skip(title, "the limit is not shown here, or is too large");
-		return;
-	}
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	capture(STDERR_FILENO);
-	sock_set_options_or_die(fd, &(struct sock_options){.sndbuf = size});
-	sock_set_options_or_die(fd, &(struct sock_options){.sndbuf = size + size / 2});
-	snprintf(line, sizeof(line), "asked for %d bytes", size + size / 2);
-	has(captured(), line, title);
-	close(fd);
-}
-
 static void test_keep_alive(void)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -103,4 +77,4 @@ static void test_timeout(void)
 	close(fd);
 }
 
-TESTS(test_addresses, test_limited, test_keep_alive, test_timeout)
+TESTS(test_addresses, test_keep_alive, test_timeout)
