@@ -467,7 +467,7 @@ static void json_run(struct json *j, const struct plan *p, int i)
 static void print_json(const struct comparison *c, const char *error)
 {
 	const struct plan *p = c->plan;
-	struct json j;
+	struct json j = {.stream = false};
 	int i;
 
 	c->begin_json(&j, c->arg);
