@@ -153,6 +153,23 @@ it 'cyclesoak COMMAND: it inherits SIGPIPE ignored where cyclesoak did, but not 
 	exits 0 env --ignore-signal=PIPE "$real" --idle grep '^SigIgn:.*[13579bdf]...$' /proc/self/status
 	exits 153 "$real" --idle sh -c 'ulimit -f 1; exec head -c 1m /dev/zero >big'
 ); ok
+it 'cyclesoak COMMAND: a signal after the command ends the baseline that is measured then'; ( begin
+	for turn in 1 2 3 4 5; do # on a busy machine the baseline may be over, or the command may get the signal
+		rm -f ended
+		soaking true # in turn
+		"$real" sh -c ': >ended' >out 2>err &
+		SOAK=$!
+		remember $SOAK
+		wait_until or_gone $SOAK [ -e ended ]
+		sleep 0.1
+		kill -TERM $SOAK || :
+		ended $SOAK
+		! grep -q 'own baseline before, none after' out err || break
+	done
+	cat out err
+	grep -q 'own baseline before, none after' out || ! grep -q 'no load is measured\|is not idle' err || skip_check 'the machine is busy'
+	grep -q 'own baseline before, none after' out
+); ok
 it 'cyclesoak COMMAND without descriptors for soakers: it runs, and its status stays'; ( begin; need prlimit
 	! sanitized || skip_check 'sanitizers need descriptors'
 	got=0
@@ -274,8 +291,9 @@ it 'cyclesoak, SIGTERM: exit 0, a closing line after those of the loads, no soak
 	not grep -v "$of_others" soak.err
 ); ok
 
-it 'zcs -c --on-cpus: these are soaked, and zcs itself may use all'; ( begin
-	sed '1s/.*/1500000/; s/^cpus .*/cpus 0/; /^cpu [1-9]/d' counts_per_sec >of_one
+it '--on-cpus: cyclesoak -C calibrates these, and zcs -c soaks these, but may itself use all'; ( begin
+	soaking "$cyclesoak" -C --force --on-cpus 0 -f of_one || skip_check 'the machine is busy'
+	grep -qx 'cpus 0' of_one
 	start_zcs -c --on-cpus 0 -f of_one
 	met() { cpus_of "$(soaker_of "$ZCS")" | grep -x 0; }
 	wait_until met

@@ -94,7 +94,7 @@ fi
 # One cyclesoak for all that changes while it runs
 launch soak.out '^{' ${mounts:+unshare -m} sh -c "$mounts exec $cyclesoak -p 0.25 --json"
 SOAK=$launched
-soaker=$(soaker_of "$SOAK")
+soaker=$(soaker_of "$SOAK") keeper=$(keeper_of "$SOAK")
 bound() { own=$(cpus_of "$soaker" | sed -n '2{/^[0-9]*$/p;}'); [ -n "$own" ]; }
 wait_until bound >&2 # late on a busy machine
 thread=$(tasks_of "$soaker" | sed -n 2p) # not that of the process
@@ -125,8 +125,10 @@ it 'within a period soakers are stopped, one is moved, 2 % are stolen: a line ea
 ( begin
 	[ "$cpus" -gt 1 ] && moved=soaker_moved || moved=
 	next_period
+	stop "$keeper" # which sees that the soakers go on, and not that they were stopped
 	stop "$soaker"
 	kill -CONT "$soaker"
+	kill -CONT "$keeper"
 	[ -z "$moved" ] || taskset -p -c "$other" "$thread"
 	dd if=later of=stat conv=notrunc 2>dd.err
 	begin_all soaker_stopped $moved $steal
@@ -156,7 +158,7 @@ if [ -d "$cpuset/zc-test-$$" ]; then
 	echo "$soaker" >"$cpuset/cgroup.procs"
 	wait_until rmdir "$cpuset/zc-test-$$" 2>/dev/null
 fi
-kill -STOP "$(keeper_of "$SOAK")" # which does not keep the program from ending
+kill -STOP "$keeper" # which does not keep the program from ending
 kill -TERM "$SOAK"
 wait "$SOAK"
 it 'each CPU has the reasons of its period, the closing line those of all'; ( begin

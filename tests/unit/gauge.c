@@ -9,8 +9,11 @@ static struct baseline next = {.spin = 1}; /* that is measured */
 static bool measure_one(const struct instrument *in, struct calibration *c, double seconds,
 			const _Atomic int *stop)
 {
-	*c = (struct calibration){
-		.cpus.n = 1, .windows = 8, .others = next.tasks, .all = next, .end.moved = 3};
+	*c = (struct calibration){.cpus.n = 1,
+				  .windows = 8,
+				  .others = next.tasks,
+				  .all = next,
+				  .end = {.moved = 3, .stops = 1}};
 	c->cpu = alloc_or_die(1, sizeof(*c->cpu), "cpu");
 	c->cpu[0] = next;
 	return true;
@@ -19,16 +22,18 @@ static bool measure_one(const struct instrument *in, struct calibration *c, doub
 static const struct instrument_kind one = {.baseline = measure_one};
 
 /*
- * A measurement of one CPU that was half idle, and a baseline after it, of which tasks have a share:
- * whether its load is unsafe.
+ * A measurement of one CPU that was half idle, and a baseline after it, of which tasks have a share: whether its load
+ * is unsafe.  Soakers were stopped in each baseline before it, and moved in each after it.
  */
 static bool is_busy(struct gauge *g, double tasks)
 {
+	const unsigned disturbed = UNSAFE_SOAKER_STOPPED | UNSAFE_SOAKER_MOVED;
 	struct load_sample each[2];
 	struct gauge_mark from = {.sum.time = 1, .each = &each[0]};
 	struct gauge_mark to = {.sum = {.time = 3, .spin = 1, .work = 1}, .each = &each[1]};
 	struct load l;
 
+	from.sum.limits.stops = to.sum.limits.stops = 1;
 	next.tasks = tasks;
 	next.speed++;
 	each[0] = from.sum;
@@ -36,9 +41,8 @@ static bool is_busy(struct gauge *g, double tasks)
 	gauge_next(g);
 	gauge_after(g, &from, &to, NULL);
 	gauge_between(g, &from.sum, &to.sum, -1, &l);
-	ok(!isnan(l.load) &&
-		   (l.unsafe & UNSAFE_SOAKER_MOVED) == (next.spin > 0 ? UNSAFE_SOAKER_MOVED : 0),
-	   "what disturbs a baseline counts as of the measurement before");
+	ok(!isnan(l.load) && (l.unsafe & disturbed) == (next.spin > 0 ? disturbed : 0),
+	   "what disturbs a baseline counts as of the measurement beside it");
 	return l.unsafe & UNSAFE_BASELINE_BUSY;
 }
 
