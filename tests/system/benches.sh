@@ -29,7 +29,5 @@ same -n 1 -r 2 -t 0.1
 ^throughput +server +[01] of +1 
 peers -r 1 -t 0.1 --only ^(bare|zc)
 ^zc: --raw to trunc, 128 KiB / bare: trunc of 2048 KiB, 128 KiB +[0-9.]+ \[.* 0\.97
-results -r 1 -t 0.1 -o folder
-^ *splice +zerocopy 
 END
 finish

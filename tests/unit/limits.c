@@ -1,11 +1,5 @@
 #include "lib/load/limits.h"
 
-#include <sched.h>
-#include <signal.h>
-#include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
 #include "tests/unit/unit.h"
 
 static void test_names(void)
@@ -83,75 +77,6 @@ static void test_printed(void)
 	     "a reason that another part prints has no line here");
 }
 
-/* Starts a child that works for 2 ms, and rests for `rest_ns`, in turn. */
-static pid_t burn(const char *name, uint64_t rest_ns)
-{
-	const pid_t pid = fork();
-	uint64_t began;
-
-	if (pid != 0)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setsid();
-	prctl(PR_SET_NAME, name);
-	setpriority(PRIO_PROCESS, 0, -20); /* only root's is: others have their share */
-	for (;; sleep_ns(rest_ns))
-		for (began = now_ns(); now_ns() - began < 2000000;)
-			;
-}
-
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
-/* Looks, for seconds at most, until the busiest program has that part in its text, or lacks it. */
-static bool find(char text[BUSIEST_STRLEN], const char *part, bool has_part)
-{
-	int tries;
-
-	for (tries = 0; tries < 50; tries++) {
-		busiest_find(text);
-		if (text[0] != '\0' && (strstr(text, part) != NULL) == has_part)
-			return true;
-	}
-	return false;
-}
-
-/* Runs as the first process of a PID namespace, whose /proc has no other programs. */
-static void test_busiest(void)
-{
-	char text[BUSIEST_STRLEN], want[BUSIEST_STRLEN];
-	const int before = open_files();
-	unsigned percent = 0;
-	pid_t pid, second;
-
-	busiest_find(text);
-	is(text, "", "none of idle programs is the busiest");
-	pid = burn("a) R (b\033[1m", 0);
-	snprintf(want, sizeof(want),
-		 "; the busiest program was a) R (b?[1m (pid %d), %%u%%%% of a CPU", pid);
-	ok(find(text, "", true) && sscanf(text, want, &percent) == 1 && percent >= 10 &&
-		   percent < 150,
-	   "the busiest program's name is printed without control characters, and its share: %s",
-	   text);
-	second = burn("second", 10000000);
-	/* The machine may be so busy that a look finds the first with no more. */
-	ok(find(text, "second", false), "of two programs that use a CPU the busier one is named");
-	end(second);
-	end(pid);
-	pid = burn("zc-soaker", 0);
-	sleep_ns(100000000);
-	busiest_find(text);
-	is(text, "", "soakers are omitted");
-	second = burn("second", 1000000); /* has 10 % of a CPU with a quota, too */
-	ok(find(text, "second", true), "a program that uses less than a soaker is named");
-	end(second);
-	ok(open_files() == before, "the search for the busiest leaves no descriptor open");
-	end(pid);
-}
-
 static void *say(void *said)
 {
 	limits_say(UNSAFE_CLOCK_SLOW, said);
@@ -168,23 +93,4 @@ static void test_thread(void)
 	   "a thread prints a line that may advise --idle");
 }
 
-int main(void)
-{
-	static const char busiest[] = "the busiest of all programs";
-	int status = 0;
-
-	test_printed();
-	test_names();
-	test_between();
-	test_thread();
-	if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0)
-		skip(busiest, "no privilege for namespaces");
-	else if (fflush(stdout) == 0 && fork() != 0)
-		return wait(&status) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
-	else if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-		 mount("proc", "/proc", "proc", 0, NULL) != 0)
-		skip(busiest, "no mount of /proc");
-	else
-		test_busiest();
-	return done();
-}
+TESTS(test_printed, test_names, test_between, test_thread)
