@@ -1,26 +1,56 @@
 /*
- * baseline.h: measures what the soakers do on the idle machine, and how steadily; and the file that
- * keeps it, a calibration.
+ * baseline.h: what an instrument counts on the idle machine, and how steadily.
  *
- *	calibrate_or_die(&cpus, CALIBRATION_FILE, false, SOAK_WAIT);
- *	...
- *	if (!calibration_find_or_die(&c, NULL, false)) {
- *		in = (struct instrument){&by_soaking, .soaker = s};
- *		in.kind->baseline(&in, &c, 10, NULL);
+ *	if (baseline_measure(&in, &c, 10, NULL)) {
+ *		baseline_sample(&in, &c, &from, NULL);
+ *		...
  *	}
  *
- * The lines of the file: the turns per second of all CPUs, as in 2001; `soaker`, the version of the file
- * and of the loop; `machine`; `cpus`, a CPU list; `all`, the number of windows and the machine's two
- * standard deviations; and for each of those CPUs `cpu NUMBER` and the six numbers of struct baseline.
+ * A baseline is measured in windows: one loop for both instruments.
  */
 #pragma once
 
 #include "lib/load/load.h"
 
-#define CALIBRATION_FILE "./counts_per_sec"
+#define WINDOWS_MAX 40
 
-/* The instrument, until soaker_stop().  It measures a baseline for the CPUs of c->cpus, and allocates c->cpu[]. */
-extern const struct instrument_kind by_soaking;
+/* A measurement in progress, window after window. */
+struct windows {
+	const struct instrument *in;
+	const struct cpus *cpus;
+	int n; /* the number of windows so far */
+	struct load_sample
+		at[]; /* of each CPU and of all, before the first and after each window */
+};
+
+/* Begins a measurement of these CPUs, to be freed by free(3). */
+struct windows *windows_start(const struct instrument *in, const struct cpus *cpus);
+
+/* Measures one more window of BASELINE_WINDOW seconds, at most WINDOWS_MAX. */
+void windows_add(struct windows *w);
+
+/* The sample of the i-th CPU, or behind the last one of all, after k windows. */
+const struct load_sample *windows_at(const struct windows *w, int k, int i);
+
+/* Stores the baselines of the last n windows into c, whose cpu[] it allocates. */
+void windows_store(const struct windows *w, int n, struct calibration *c);
+
+/*
+ * Measures the idle machine, the CPUs of c->cpus, for a quarter of `seconds`, the length of the load, and for 1 to 5 s.
+ * Returns false, and stores no baseline, if *stop ended that; `stop` may be NULL.
+ */
+bool baseline_measure(const struct instrument *in, struct calibration *c, double seconds,
+		      const _Atomic int *stop);
+
+/* Stores the baseline of a machine that does nothing: all time that is not idle is load. */
+void baseline_none(const struct instrument *in, struct calibration *c);
+
+/*
+ * Reads samples relative to a baseline of the same instrument and CPUs: the sum of all and, unless `each` is NULL,
+ * every CPU's.  Dies if the soakers have ended.  Any thread may call it.
+ */
+void baseline_sample(const struct instrument *in, const struct calibration *c,
+		     struct load_sample *sum, struct load_sample *each);
 
 /* The windows of BASELINE_WINDOW seconds that a baseline takes for a load of `seconds`. */
 int baseline_windows(double seconds);
@@ -35,27 +65,5 @@ int baseline_held(const struct calibration *c);
 void baseline_warn_held(const struct calibration *c, const char *when, const char *what,
 			const char *result);
 
-#define CAL_TOLERANCE 0.005 /* shares of load by which rounds may differ that agree */
-#define CAL_AGREE     4     /* rounds in a row that must agree */
-
 /* Makes c the mean of two baselines; returns by how much they differ, in shares of load. */
 double baseline_merge(struct calibration *c, const struct calibration *other);
-
-/*
- * Calibrates on these CPUs, prints a line for each round, and replaces the file `path`, or if that is NULL
- * CALIBRATION_FILE: a reader sees the old file or the whole new one.  A busy machine is an error, or with
- * `force` a warning.  Another set of soakers that still runs after `wait` seconds is an error, too.
- */
-void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, double wait);
-
-/*
- * Reads the file `path`, or if that is NULL CALIBRATION_FILE, into c, whose cpu[] it allocates.  c has
- * nothing but the CPUs that the file must be for.  Dies of a file that is no calibration.  A calibration that
- * does not fit this version, this machine, its kernel or those CPUs is an error, too, if the user named the file
- * (`path`) or a calibration is needed.  Otherwise the file may be missing, and one that does not fit is ignored
- * with a line on stderr: the result is then false, and c is left as it was.
- */
-bool calibration_find_or_die(struct calibration *c, const char *path, bool needed);
-
-/* Reads a calibration.  Returns NULL, or what is wrong with the text; c->cpu is then NULL. */
-const char *calibration_read(FILE *f, struct calibration *c);

@@ -69,7 +69,7 @@ static bool measure(struct gauge *g, bool second, struct calibration *c, const _
 	const char *what = g->setup->what;
 	bool is_whole, is_said;
 
-	if (!g->instrument.kind->baseline(&g->instrument, c, g->seconds, stop))
+	if (!baseline_measure(&g->instrument, c, g->seconds, stop))
 		return false;
 	is_whole = baseline_held(c) < 0;
 	g->half = second && !is_whole;
@@ -185,7 +185,7 @@ bool gauge_start(struct gauge *g, double seconds)
 		return false;
 	g->baseline = g->calibration.cpu != NULL ? BASELINE_FILE : BASELINE_OWN;
 	if (setup->idle && setup->never_idle) {
-		idle_gross(&g->instrument, &g->calibration);
+		baseline_none(&g->instrument, &g->calibration);
 		g->baseline = BASELINE_NONE;
 	}
 	g->seconds = seconds;
@@ -280,7 +280,7 @@ void gauge_mark_open(const struct gauge *g, struct gauge_mark *m)
 void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sample *each)
 {
 	if (g->instrument.kind != NULL)
-		g->instrument.kind->sample(&g->instrument, &g->calibration, sum, each);
+		baseline_sample(&g->instrument, &g->calibration, sum, each);
 }
 
 void gauge_begin(const struct gauge *g, struct gauge_mark *m, const char *interface)

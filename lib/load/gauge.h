@@ -24,6 +24,7 @@
 #pragma once
 
 #include "lib/load/baseline.h"
+#include "lib/load/calibration.h"
 #include "lib/load/load.h"
 
 /* Idle time is counted by what is right on this machine, or by BPF programs, or the program dies. */

@@ -3,8 +3,6 @@
 #include "lib/load/idle_clock.h"
 #include "lib/load/statistics.h"
 
-#define WINDOWS_MAX 32 /* of a baseline: 5 s have 20 */
-
 /*
  * Reading: a sample of each CPU, and after them the sum of all.
  */
@@ -33,7 +31,7 @@ static int times_read(const struct idle_clock *clock, const struct cpus *cpus, b
 	return online;
 }
 
-static void read_all(const struct instrument *in, const struct cpus *cpus, struct load_sample *at)
+static void read_once(const struct instrument *in, const struct cpus *cpus, struct load_sample *at)
 {
 	const int n = cpus->n;
 	cpu_times *times = alloc_or_die((size_t)n + 1, sizeof(*times), "idle time");
@@ -57,13 +55,6 @@ static void read_all(const struct instrument *in, const struct cpus *cpus, struc
 					     .steal = times[i][CPU_STEAL],
 					     .limits = limits};
 	free(times);
-}
-
-/* Allocates room for `readings` of n CPUs. */
-static struct load_sample *alloc_readings(int n, int readings)
-{
-	return alloc_or_die((size_t)readings * ((size_t)n + 1), sizeof(struct load_sample),
-			    "idle time");
 }
 
 /*
@@ -268,7 +259,7 @@ void idle_stop(struct instrument *in)
 }
 
 /*
- * Baselines and samples.
+ * The instrument.
  */
 
 /* The share of the time that was not idle.  Half of what the host took counts as idle time. */
@@ -302,19 +293,25 @@ static double step_share(const struct instrument *in)
 	return in->clock != NULL ? 0 : 1 / sqrt(READINGS);
 }
 
-/* Reads as read_all() does, and takes the mean. */
-static void read_mean(const struct instrument *in, const struct cpus *cpus, struct load_sample *at)
+/* Reads as read_once() does; for a baseline takes the mean. */
+static void read_all(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
+		     bool for_baseline)
 {
 	const int n = cpus->n, readings = in->clock != NULL ? 1 : READINGS;
-	struct load_sample *one = alloc_readings(n, 1);
 	const uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct load_sample *one;
 	int i, k;
 
+	if (!for_baseline) {
+		read_once(in, cpus, at);
+		return;
+	}
+	one = alloc_or_die((size_t)n + 1, sizeof(*one), "idle time");
 	memset(at, 0, ((size_t)n + 1) * sizeof(*at));
 	for (k = 0; k < readings; k++) {
 		if (k > 0)
 			sleep_ns(PAUSE_NS);
-		read_all(in, cpus, one);
+		read_once(in, cpus, one);
 		for (i = 0; i <= n; i++) {
 			at[i].time += one[i].time / readings;
 			at[i].spin += one[i].spin / readings;
@@ -328,78 +325,33 @@ static void read_mean(const struct instrument *in, const struct cpus *cpus, stru
 }
 
 /*
- * The figures of one CPU, or of all, from n + 1 readings: before the first of n windows, and after each.
- * The idle time in the readings may be wrong by the share `edge` of a step.
+ * The figures of the i-th CPU, or of all, in the last n windows of so many lines of /proc/stat.  The idle time in the
+ * readings may be wrong by the share `edge` of a step.
  */
-static struct baseline baseline_of(const struct load_sample *at, size_t stride, int n, int lines,
-				   double edge)
+static struct baseline share(const struct windows *w, int n, int i, int lines, double edge)
 {
-	const struct load_sample *end = at + (size_t)n * stride;
+	const struct load_sample *at = windows_at(w, w->n - n, i), *end = windows_at(w, w->n, i);
 	const double step = edge * load_step(lines, end->work > at->work);
 	struct baseline b = {.spin = 1, .speed = 1, .step = step / (end->time - at->time)};
 	double busy[WINDOWS_MAX];
 	int k;
 
 	b.tasks = busy_between(at, end);
-	for (k = 0; k < n; k++, at += stride)
-		busy[k] = busy_between(at, at + stride);
+	for (k = 0; k < n; k++)
+		busy[k] = busy_between(windows_at(w, w->n - n + k, i),
+				       windows_at(w, w->n - n + k + 1, i));
 	b.tasks_sd = deviation_of(busy, n, b.step * n);
 	return b;
 }
 
 /* All time that was not idle counts as time of tasks. */
-static bool measure_baseline(const struct instrument *in, struct calibration *c, double seconds,
-			     const _Atomic int *stop)
+static void store_shares(const struct windows *w, int n, struct calibration *c)
 {
-	const int n = baseline_windows(seconds), cpus = c->cpus.n;
-	const size_t stride = (size_t)cpus + 1;
-	struct load_sample *at = alloc_readings(cpus, n + 1);
-	int i, k;
-
-	read_mean(in, &c->cpus, at);
-	for (k = 1; k <= n && (stop == NULL || *stop == 0); k++) {
-		sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
-		read_mean(in, &c->cpus, at + (size_t)k * stride);
-	}
-	if (k > n) {
-		idle_gross(in, c);
-		c->windows = n;
-		c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
-		for (i = 0; i < cpus; i++)
-			c->cpu[i] = baseline_of(at + i, stride, n, 1, step_share(in));
-		c->all = baseline_of(at + i, stride, n, c->lines, step_share(in));
-		c->others = c->all.tasks;
-		c->begin = at->limits;
-		c->end = at[(size_t)n * stride].limits;
-	}
-	free(at);
-	return k > n;
-}
-
-void idle_gross(const struct instrument *in, struct calibration *c)
-{
-	const struct cpus cpus = c->cpus;
 	int i;
 
-	*c = (struct calibration){
-		.cpus = cpus, .lines = in->whole ? 1 : cpus.n, .clock = in->clock != NULL};
-	c->all = (struct baseline){.spin = 1, .speed = 1};
-	c->cpu = alloc_or_die((size_t)cpus.n, sizeof(*c->cpu), "idle time");
-	for (i = 0; i < cpus.n; i++)
-		c->cpu[i] = c->all;
+	for (i = 0; i < c->cpus.n; i++)
+		c->cpu[i] = share(w, n, i, 1, step_share(w->in));
+	c->all = share(w, n, i, c->lines, step_share(w->in));
 }
 
-/* The samples do not depend on the baseline: load_between() subtracts what tasks have on the idle machine. */
-static void sample(const struct instrument *in, const struct calibration *c,
-		   struct load_sample *sum, struct load_sample *each)
-{
-	struct load_sample *at = alloc_readings(c->cpus.n, 1);
-
-	read_all(in, &c->cpus, at);
-	*sum = at[c->cpus.n];
-	if (each != NULL)
-		memcpy(each, at, (size_t)c->cpus.n * sizeof(*each));
-	free(at);
-}
-
-const struct instrument_kind by_idle_time = {.sample = sample, .baseline = measure_baseline};
+const struct instrument_kind by_idle_time = {.read = read_all, .shares = store_shares};

@@ -132,26 +132,23 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l);
 
 /*
- * The two ways to measure how busy the CPUs are, behind the same calls: by_soaking of baseline.h, and
- * by_idle_time.
+ * The two ways to measure how busy the CPUs are, as baseline.h uses them.  Any thread may read an instrument.
  */
 
 struct instrument;
 
+struct windows;
+
 struct instrument_kind {
 	/*
-	 * Reads samples against a baseline of the same instrument and CPUs: the sum of all and, unless
-	 * `each` is NULL, every CPU's.  Dies if the soakers have ended.  Any thread may call it.
+	 * Reads a sample of each of these CPUs, which are ascending, and behind them one of all; for a baseline it may
+	 * take 10 ms, to be more exact.  Dies if the soakers have ended.
 	 */
-	void (*sample)(const struct instrument *in, const struct calibration *c,
-		       struct load_sample *sum, struct load_sample *each);
+	void (*read)(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
+		     bool for_baseline);
 
-	/*
-	 * Measures the idle machine, for a quarter of `seconds`, the length of the load, and for 1 to 5 s.
-	 * Returns false, and stores no baseline, if *stop ended that; `stop` may be NULL.
-	 */
-	bool (*baseline)(const struct instrument *in, struct calibration *c, double seconds,
-			 const _Atomic int *stop);
+	/* Stores the figures of each CPU and of all in the last n windows in c->cpu[] and c->all. */
+	void (*shares)(const struct windows *w, int n, struct calibration *c);
 };
 
 struct instrument {
@@ -186,8 +183,5 @@ bool idle_start(struct instrument *in, const struct cpus *cpus, bool by_clock, c
 /* Ends what idle_start() has started; does nothing to other instruments. */
 void idle_stop(struct instrument *in);
 
-/* Stores the baseline of a machine that does nothing, for the CPUs of *c: all time that is not idle is load. */
-void idle_gross(const struct instrument *in, struct calibration *c);
-
-/* The instrument.  Any thread may read it.  What is spun is time asleep. */
-extern const struct instrument_kind by_idle_time;
+/* The instruments.  What is spun is, of by_idle_time, time asleep. */
+extern const struct instrument_kind by_soaking, by_idle_time;

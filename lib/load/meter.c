@@ -108,7 +108,7 @@ static void *baseline_thread(void *arg)
 {
 	struct meter *m = arg;
 
-	if (!m->gauge.instrument.kind->baseline(&m->gauge.instrument, &m->taken, 0, &m->stop))
+	if (!baseline_measure(&m->gauge.instrument, &m->taken, 0, &m->stop))
 		m->taken.cpu = NULL;
 	return NULL;
 }
@@ -263,7 +263,7 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 		return;
 	}
 	if (g->baseline == BASELINE_IDLE) {
-		g->instrument.kind->baseline(&g->instrument, c, 0, NULL);
+		baseline_measure(&g->instrument, c, 0, NULL);
 		if (baseline_held(c) >= 0) {
 			baseline_warn_held(c, "at the", "start",
 					   "no load is measured until the machine is idle");

@@ -1,13 +1,11 @@
-/* The part itself, for what it has of its own. */
-#include "lib/load/gauge.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
-
+#include "lib/load/baseline.h"
 #include "lib/load/keeper.h"
 #include "tests/unit/unit.h"
 
 static struct baseline next = {.spin = 1}; /* that is measured */
+static const struct instrument_kind kind;
 
-static bool measure_one(const struct instrument *in, struct calibration *c, double seconds,
-			const _Atomic int *stop)
+static bool measure_one(struct calibration *c, const _Atomic int *stop)
 {
 	*c = (struct calibration){.cpus.n = 1,
 				  .windows = 8,
@@ -19,7 +17,9 @@ static bool measure_one(const struct instrument *in, struct calibration *c, doub
 	return true;
 }
 
-static const struct instrument_kind one = {.baseline = measure_one};
+/* The part itself, with baselines that take no time. */
+#define baseline_measure(in, c, seconds, stop) measure_one(c, stop)
+#include "lib/load/gauge.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 /*
  * A measurement of one CPU that was half idle, and a baseline after it, of which tasks have a share: whether its load
@@ -49,7 +49,7 @@ static bool is_busy(struct gauge *g, double tasks)
 static void test_next(void)
 {
 	const struct gauge_setup setup = {.soak = true, .what = "test"};
-	struct gauge g = {.setup = &setup, .instrument = {.kind = &one}, .baseline = BASELINE_OWN};
+	struct gauge g = {.setup = &setup, .instrument = {.kind = &kind}, .baseline = BASELINE_OWN};
 
 	next.speed = 6;
 	measure(&g, false, &g.calibration, NULL);
@@ -83,7 +83,7 @@ static void test_rebase(void)
 static void test_steal(void)
 {
 	struct baseline b[2] = {{.spin = 1, .speed = 1}, {.spin = 1, .speed = 1}};
-	struct gauge g = {.instrument.kind = &one,
+	struct gauge g = {.instrument.kind = &kind,
 			  .calibration = {.cpus.n = 2, .cpu = b, .all = b[0]}};
 	struct load_sample from[2] = {{.time = 1, .steal = 5}, {.time = 1, .steal = 5}}, to[2];
 	struct gauge_mark begin = {.each = from}, end = {.each = to};

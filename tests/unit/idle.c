@@ -6,20 +6,26 @@
 /* One second a window, of which each of two CPUs was idle for 0.9; in the second the host took 0.2. */
 static void test_baseline(void)
 {
-	struct load_sample read[] = {
-		{.ns = 0}, {.time = 2, .spin = 1.8}, {.time = 4, .spin = 3.4, .steal = 0.2}};
-	const struct baseline b = baseline_of(read, 1, 2, 1, 1);
+	static const struct cpus none = {0};
+	struct windows *w = alloc_or_die(1, sizeof(*w) + 3 * sizeof(w->at[0]), "windows");
+	struct baseline b;
 	const double busy[] = {0.01, 0.03};
 
+	w->cpus = &none; /* there is only the sum */
+	w->n = 2;
+	w->at[1] = (struct load_sample){.time = 2, .spin = 1.8};
+	w->at[2] = (struct load_sample){.time = 4, .spin = 3.4, .steal = 0.2};
+	b = share(w, 2, 0, 1, 1);
 	ok(near(b.tasks, 1 - (3.4 + 0.1) / 4) && b.spin == 1,
 	   "half of what the host took was taken from idleness");
 	ok(near(b.step, load_step(1, false) / 4),
 	   "the error of the steps is that of the first and the last reading");
-	read[2].work = 0.01;
-	ok(near(baseline_of(read, 1, 2, 1, 0.2).step, 0.2 * sqrt(2) * b.step),
+	w->at[2].work = 0.01;
+	ok(near(share(w, 2, 0, 1, 0.2).step, 0.2 * sqrt(2) * b.step),
 	   "iowait that rose has an error of its own, and a step that is known in part has less");
 	ok(near(deviation_of(busy, 2, 0), sqrt(2) * 0.01) && deviation_of(busy, 2, 0.1) == 0,
 	   "windows deviate from their mean, unless they differ by less than a step");
+	free(w);
 }
 
 /* CPU 0 of this machine, by a mean of readings and by one that follows. */
@@ -32,8 +38,8 @@ static void test_readings(void)
 	struct load_sample mean[2], last[2];
 
 	ok(near(step_share(&in), 1 / sqrt(8)), "the mean of eight readings has a third of a step");
-	read_mean(&in, &first, mean);
-	read_all(&in, &first, last);
+	read_all(&in, &first, mean, true);
+	read_all(&in, &first, last, false);
 	ok(mean[0].time > (double)begun / 1e9 && last[0].time - mean[0].time > 4e-3,
 	   "the readings are spread over a tick");
 	ok(mean[1].spin - mean[0].spin >= own && mean[1].spin - mean[0].spin < own + 1,
@@ -51,7 +57,7 @@ static void test_width(void)
 
 	for (i = 1; i <= 2; i++, in.whole = true) {
 		c = (struct calibration){.cpus.n = 2};
-		idle_gross(&in, &c);
+		baseline_none(&in, &c);
 		load_between(&c, &from, &to, -1, &l);
 		ok(near(l.load, 0) && near(l.uncertainty,
 					   hypot(0.003, load_step(in.whole ? 1 : 2, false) / 2)),
@@ -73,15 +79,15 @@ static void test_clock(void)
 	struct calibration c = {.cpus = first};
 	struct load_sample at[3];
 
-	read_all(&in, &first, at);
+	read_all(&in, &first, at, false);
 	ok(at[0].spin >= 5 && at[0].spin < 60 && at[1].spin == at[0].spin && at[1].work == 0 &&
 		   at[0].time <= (double)now_ns() / 1e9 && at[0].limits.now != UNSAFE_CPU_OFFLINE,
 	   "with the clock idle time is the clock's, in step with its time");
-	read_all(&in, &both, at);
+	read_all(&in, &both, at, false);
 	ok(at[0].spin >= 5 && isnan(at[1].spin) && isnan(at[2].spin) &&
 		   at[2].limits.now == UNSAFE_CPU_OFFLINE,
 	   "a CPU that is offline has no idle time by the clock, nor has the sum");
-	idle_gross(&in, &c);
+	baseline_none(&in, &c);
 	ok(c.clock && c.lines == 1 && step_share(&in) == 0, "the clock has no steps");
 	free(c.cpu);
 }

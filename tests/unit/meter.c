@@ -122,30 +122,20 @@ static void test_blocked(void)
 	   "another program that soaks is named once");
 }
 
-static bool endless; /* the next baseline does not end until it is stopped */
-
-static bool measure(const struct instrument *in, struct calibration *c, double seconds,
-		    const _Atomic int *stop)
+/* A machine that does nothing. */
+static void read_nothing(const struct instrument *in, const struct cpus *cpus,
+			 struct load_sample *at, bool for_baseline)
 {
-	while (endless && !*stop)
-		sleep_ns(1000000);
-	if (*stop)
-		return false;
-	c->cpu = alloc_or_die(1, sizeof(baseline), "cpu");
-	*c->cpu = baseline;
-	return true;
+	at[0] = at[cpus->n] = (struct load_sample){.time = 1};
 }
 
-static void sample_nothing(const struct instrument *in, const struct calibration *c,
-			   struct load_sample *sum, struct load_sample *each)
+static void keep_none(const struct windows *w, int n, struct calibration *c)
 {
-	*sum = (struct load_sample){.time = 1};
 }
 
 /* Returns whether a client came and left, and the baseline was then renewed; if `disturbed` another came. */
 static bool has_renewed(bool disturbed)
 {
-	endless = disturbed;
 	meter_look(&m, true);
 	meter_look(&m, false);
 	m.idle_ns -= 2000000000;
@@ -161,7 +151,7 @@ static bool has_renewed(bool disturbed)
 /* Idle time that cannot be measured; and one whose baseline is renewed. */
 static void test_idle(void)
 {
-	static const struct instrument_kind kind = {.sample = sample_nothing, .baseline = measure};
+	static const struct instrument_kind kind = {read_nothing, keep_none};
 
 	m = (struct meter){.wanted = true, .gauge.baseline = BASELINE_IDLE};
 	pthread_rwlock_init(&m.lock, NULL);

@@ -1,0 +1,243 @@
+#include "lib/load/calibration.h"
+
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "lib/load/baseline.h"
+
+#define CAL_WINDOWS     4                           /* windows of a round: a second */
+#define CAL_ROUNDS      (WINDOWS_MAX / CAL_WINDOWS) /* rounds at most */
+#define CAL_TOLERANCE   0.005 /* shares of load by which rounds may differ that agree */
+#define CAL_AGREE       4     /* rounds in a row that must agree */
+#define CAL_BUSY_ROUNDS 2     /* busy rounds in a row that show a busy machine: one may pass */
+
+/* By how much the shares of the last CAL_AGREE of n rounds differ; INFINITY for fewer rounds. */
+static double rounds_spread(const double *share, int n)
+{
+	double min = INFINITY, max = -INFINITY;
+	int i;
+
+	if (n < CAL_AGREE)
+		return INFINITY;
+	for (i = n - CAL_AGREE; i < n; i++) {
+		min = fmin(min, share[i]);
+		max = fmax(max, share[i]);
+	}
+	return max - min;
+}
+
+/* Host name, kernel and CPU model: a calibration holds only where they are the same. */
+static void describe_machine(char *buf, size_t size)
+{
+	char model[120];
+	struct utsname u;
+
+	uname(&u);
+	cpu_model(model, sizeof(model));
+	snprintf(buf, size, "%s %s %s", u.nodename, u.release,
+		 model[0] != '\0' ? model : u.machine);
+	make_printable(buf);
+}
+
+/*
+ * Writing the file.
+ */
+
+static void calibration_print(FILE *f, const void *calibration)
+{
+	const struct calibration *c = calibration;
+	const struct baseline *b;
+	char cpus[CPU_LIST_MAX];
+	int i;
+
+	cpus_format(&c->cpus, cpus, sizeof(cpus)); /* ascending CPUs always fit */
+	fprintf(f, "%.0f\nsoaker %d\nmachine %s\ncpus %s\n", c->total, SOAK_FORMAT, c->machine,
+		cpus);
+	fprintf(f, "all %.0f %.6f %.6f\n", c->windows, c->all.tasks_sd, c->all.spin_sd);
+	for (i = 0; i < c->cpus.n; i++) {
+		b = &c->cpu[i];
+		fprintf(f, "cpu %d %.6f %.6f %.6f %.6f %.1f %.1f\n", c->cpus.id[i], b->tasks,
+			b->tasks_sd, b->spin, b->spin_sd, b->speed, b->speed_sd);
+	}
+}
+
+/* The rounds of a calibration so far. */
+struct rounds {
+	double share[CAL_ROUNDS]; /* of the time that tasks left */
+	int n, busy;              /* their number, and that of the busy ones at the end */
+	double spread;            /* by how much the last four differ, in shares of load */
+};
+
+/* Adds a round.  Returns whether another one is needed: the last four do not agree, and the last two were not busy. */
+static bool rounds_add(struct rounds *r, double share, bool is_busy)
+{
+	r->share[r->n++] = share;
+	r->busy = is_busy ? r->busy + 1 : 0;
+	r->spread = rounds_spread(r->share, r->n);
+	return r->spread > CAL_TOLERANCE && r->n < CAL_ROUNDS && r->busy < CAL_BUSY_ROUNDS;
+}
+
+/*
+ * Measures rounds of a second, and prints each.  A round is busy in which other tasks had more than the share `most`.
+ * *spread is by how much the last four rounds differ: above CAL_TOLERANCE they do not agree.
+ */
+static void calibrate(struct soaker *s, struct calibration *c, double most, double *spread)
+{
+	const struct instrument in = {&by_soaking, .soaker = s};
+	struct windows *w = windows_start(&in, &c->cpus);
+	const struct load_sample *from, *to;
+	struct rounds r = {.n = 0};
+	double time, left;
+	int i;
+
+	do {
+		for (i = 0; i < CAL_WINDOWS; i++)
+			windows_add(w);
+		from = windows_at(w, w->n - CAL_WINDOWS, c->cpus.n);
+		to = windows_at(w, w->n, c->cpus.n);
+		time = to->time - from->time;
+		report("calibrating: %.0f loops/sec\n", (to->work - from->work) * c->cpus.n / time);
+		left = to->spin - from->spin + fmax(0, to->host - from->host); /* it may be NAN */
+	} while (rounds_add(&r, left / time, (to->tasks - from->tasks) / time > most));
+	*spread = r.spread;
+	windows_store(w, (r.busy < CAL_BUSY_ROUNDS ? CAL_AGREE : r.busy) * CAL_WINDOWS, c);
+	for (i = 0; i < c->cpus.n; i++)
+		c->total += (1 - c->cpu[i].tasks) * c->cpu[i].spin * c->cpu[i].speed;
+	free(w);
+}
+
+void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, double wait)
+{
+	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
+				   "(see top(1)): %s";
+	struct calibration c = {.cpus = *cpus};
+	struct lock_holder h;
+	char why[DIE_MAX];
+	struct soaker *s;
+	double spread;
+	int held;
+
+	describe_machine(c.machine, sizeof(c.machine));
+	limits_warn(cpus->n == sysconf(_SC_NPROCESSORS_ONLN));
+	s = soaker_start(&c.cpus, wait, false, &h, why);
+	if (s == NULL)
+		die("%s", why);
+	calibrate(s, &c, force ? INFINITY : CAL_BUSY, &spread);
+	soaker_stop(s);
+	held = baseline_held(&c);
+	if (c.others > CAL_BUSY && !force)
+		die(busy, 100 * c.others,
+		    "stop them, or calibrate while it is idle, such as after a boot: that "
+		    "calibration still holds when it is busy");
+	if (held >= 0)
+		die("CPU %d left its soaker no time: stop what has the CPU, and repeat",
+		    cpus->id[held]);
+	if (spread > CAL_TOLERANCE)
+		warnx("the machine is unsteady: the last rounds differ by %.1f points of load: "
+		      "calibrate again",
+		      100 * spread);
+	if (c.others > CAL_BUSY)
+		warnx(busy, 100 * c.others,
+		      c.others > CAL_FULL ? "no load is reported against this calibration"
+					  : "loads against this calibration are too low");
+	file_replace_or_die(path != NULL ? path : CALIBRATION_FILE, calibration_print, &c);
+	report("calibrated OK.  %.0f loops/sec\n", c.total);
+	free(c.cpu);
+}
+
+/*
+ * Reading the file.
+ */
+
+#define MOST 1e300 /* of a number that is not infinite */
+
+static bool is_within(double v, double most)
+{
+	return v >= 0 && v <= most;
+}
+
+static const char damaged[] = "is not a calibration file";
+
+/* Reads the lines after the first two. */
+static bool lines_read(FILE *f, struct calibration *c)
+{
+	char list[CPU_LIST_MAX], rest;
+	struct baseline *b;
+	int i, id;
+
+	/* NOLINTNEXTLINE(cert-err34-c): all numbers are checked */
+	if (fscanf(f, " machine %255[^\n] cpus %65535[0-9,-] all %lf %lf %lf", c->machine, list,
+		   &c->windows, &c->all.tasks_sd, &c->all.spin_sd) != 5 ||
+	    parse_cpus(list, &c->cpus) != NULL || !is_within(c->windows, MOST) || c->windows < 2 ||
+	    !is_within(c->all.tasks_sd, 1) || !is_within(c->all.spin_sd, 1))
+		return false;
+	c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
+	for (i = 0, b = c->cpu; i < c->cpus.n; i++, b++) {
+		/* NOLINTNEXTLINE(cert-err34-c): all numbers are checked */
+		if (fscanf(f, " cpu %d %lf %lf %lf %lf %lf %lf", &id, &b->tasks, &b->tasks_sd,
+			   &b->spin, &b->spin_sd, &b->speed, &b->speed_sd) != 7 ||
+		    id != c->cpus.id[i] || !is_within(b->tasks, 1) || b->tasks == 1 ||
+		    !is_within(b->tasks_sd, 1) || !is_within(b->spin, 1) || b->spin == 0 ||
+		    !is_within(b->spin_sd, 1) || !is_within(b->speed, MOST) || b->speed == 0 ||
+		    !is_within(b->speed_sd, MOST))
+			return false;
+		c->all.tasks += b->tasks / c->cpus.n;
+		c->all.spin += b->spin / c->cpus.n;
+	}
+	c->others = c->all.tasks;
+	return fscanf(f, " %c", &rest) == EOF;
+}
+
+const char *calibration_read(FILE *f, struct calibration *c)
+{
+	long version;
+	int n;
+
+	*c = (struct calibration){.shared = true};
+	/* NOLINTNEXTLINE(cert-err34-c): all numbers are checked */
+	n = fscanf(f, "%lf soaker %ld", &c->total, &version);
+	if (n > 0 && is_within(c->total, MOST)) {
+		if (n < 2 || version != SOAK_FORMAT)
+			return "was not made by this version's soaker";
+		if (lines_read(f, c))
+			return NULL;
+	}
+	free(c->cpu);
+	c->cpu = NULL;
+	return damaged;
+}
+
+bool calibration_find_or_die(struct calibration *c, const char *path, bool needed)
+{
+	const char *file = path != NULL ? path : CALIBRATION_FILE, *why;
+	const bool must_fit = path != NULL || needed;
+	const struct cpus cpus = c->cpus;
+	char machine[sizeof(c->machine)];
+	FILE *f;
+	int fd;
+
+	if (!must_fit && faccessat(AT_FDCWD, file, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+		return false;
+	fd = open_retry(file, O_RDONLY | O_NONBLOCK); /* a FIFO would block until it has a writer */
+	f = fd < 0 ? NULL : fdopen(fd, "r");
+	if (f == NULL)
+		die("cannot read the calibration %s: %s: run 'cyclesoak -C' here on the idle machine",
+		    file, strerror(errno));
+	why = calibration_read(f, c);
+	/* cppcheck-suppress nullPointer ; die() does not return */
+	fclose(f);
+	describe_machine(machine, sizeof(machine));
+	if (why == NULL && (c->cpus.n != cpus.n ||
+			    memcmp(c->cpus.id, cpus.id, (size_t)cpus.n * sizeof(cpus.id[0])) != 0))
+		why = "is for other CPUs than these (-N, --on-cpus)";
+	else if (why == NULL && strcmp(machine, c->machine) != 0)
+		why = "was made on another machine or kernel";
+	if (why == NULL)
+		return true;
+	if (must_fit || why == damaged)
+		die("%s %s: run 'cyclesoak -C'", file, why);
+	warnx("%s %s: run 'cyclesoak -C'; own baselines are used", file, why);
+	free(c->cpu);
+	*c = (struct calibration){.cpus = cpus};
+	return false;
+}

@@ -1,0 +1,132 @@
+/* The part itself, for what it has of its own. */
+#include "lib/load/calibration.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+
+#include "tests/unit/unit.h"
+
+/* The shares of rounds, in percent, behind a `b` if the round is busy: how many are made. */
+static void test_end_of_rounds(void)
+{
+	static const struct {
+		const char *rounds, *title;
+		int n;
+	} cases[] = {
+		{"1234555555", "rounds end when four in a row agree", 8},
+		{"1212121212", "rounds that never agree end after ten", 10},
+		{"b12b34b51b23b45", "busy rounds that are not in a row do not end them", 10},
+		{"1b2b3456", "two busy rounds in a row end them", 3},
+		{"5555", "four rounds that agree from the start are enough", 4},
+	};
+	const double share[] = {0.5, 0.95, 0.93, 0.96, 0.94};
+	const char *at;
+	size_t i;
+
+	ok(isinf(rounds_spread(share, 3)) && near(rounds_spread(share, 4), 0.46) &&
+		   near(rounds_spread(share, 5), 0.03),
+	   "the last four rounds must agree, whatever was before");
+	for (i = 0; i < LENGTH(cases); i++) {
+		struct rounds r = {.n = 0};
+		bool is_busy;
+
+		at = cases[i].rounds;
+		do {
+			is_busy = *at == 'b';
+			at += is_busy;
+		} while (rounds_add(&r, 0.01 * (*at++ - '0'), is_busy));
+		ok(r.n == cases[i].n, "%s", cases[i].title);
+	}
+}
+
+#define TEXT_OF(macro) #macro
+#define TEXT(macro)    TEXT_OF(macro)
+#define FORMAT         TEXT(SOAK_FORMAT)
+#define SOAKER         "soaker " FORMAT
+
+/* A machine of two CPUs that are not neighbours. */
+static const char good[] = "2000\n" SOAKER "\nmachine m 1 x\ncpus 1,4\nall 2 0.250000 0.125000\n"
+			   "cpu 1 0.500000 0.200000 0.510000 0.100000 4000.0 1.0\n"
+			   "cpu 4 0.000000 0.000000 1.000000 0.000000 1000.0 0.0\n";
+
+static bool parse(const char *text, size_t len, struct calibration *c)
+{
+	FILE *const f = fmemopen((char *)text, len, "r");
+	const char *const why = calibration_read(f, c);
+
+	return fclose(f) == 0 && why == NULL;
+}
+
+static void test_good(void)
+{
+	struct calibration c;
+	size_t len, accepted = 0;
+
+	ok(parse(good, strlen(good) - 1, &c) && c.others == 0.25 && c.shared,
+	   "a calibration is read even if it lacks its last newline, and has a mean of tasks");
+	capture(STDOUT_FILENO);
+	calibration_print(stdout, &c);
+	is(captured(), good, "a calibration is the same when it is read and written");
+	free(c.cpu);
+	for (len = 1; len < strlen(good) - strlen("0.0\n"); len++)
+		accepted += parse(good, len, &c);
+	ok(accepted == 0, "no beginning of a calibration is one");
+}
+
+static void test_bad(void)
+{
+	const char *bad = /* what is put for what */
+		"2000>-2000|2000>nan|2000>|1,4>1,5|1,4>1,4,5|1,4>4,1|1,4>x|cpus 1,4\n>|1,4>1,1"
+		"|cpu 1 0.5>cpu 1 1.0|cpu 4>cpu 4.5|4000.0>nan|4000.0>inf|4000.0>0|4000>-4000"
+		"|4000.0 1.0>4000|1.0\n>1 1\n|1.0\n>inf\n|1.0\n>-1\n|0.500000>nan|0.510000>1.5"
+		"|0.510000>0|" SOAKER ">soaker 3|" SOAKER ">" SOAKER "x|" SOAKER ">x " FORMAT
+		"|all>later key|0.250000>-1|0.250000>1.1|0.125000>1.1|all 2>all 1|0.125000>0 x";
+	char text[512], find[64], *put;
+	const char *change, *at;
+	struct calibration c;
+
+	while ((change = next_of(&bad)) != NULL) {
+		strcpy(find, change);
+		put = strchrnul(find, '>');
+		*put++ = '\0';
+		at = strstr(good, find);
+		sprintf(text, "%.*s%s%s", (int)(at - good), good, put, at + strlen(find));
+		ok(!parse(text, strlen(text), &c) && c.cpu == NULL,
+		   "a calibration with '%s' for '%s' is rejected", put, find);
+	}
+}
+
+static void find_or_die(void *path)
+{
+	struct calibration c = {.cpu = NULL};
+
+	cpus_online(&c.cpus);
+	calibration_find_or_die(&c, path, false);
+}
+
+static void test_fit(void)
+{
+	static const char *const why[] = {"cannot", "is for other CPUs than these ",
+					  "was made on another machine or kernel"};
+	static struct baseline b[CPUS_MAX];
+	char path[] = "/tmp/zc-50%%-XXXXXX", want[128];
+	struct calibration c;
+	int i, k;
+
+	close(mkstemp(path));
+	for (i = 0; i < 3; i++) {
+		c = (struct calibration){.cpu = b, .windows = 2, .cpus = {1, {CPUS_MAX - 1}}};
+		if (i != 1)
+			cpus_online(&c.cpus);
+		for (k = 0; k < c.cpus.n; k++)
+			b[k].spin = b[k].speed = 1;
+		describe_machine(c.machine, sizeof(c.machine));
+		if (i == 2)
+			c.machine[0]++;
+		file_replace_or_die(path, calibration_print, &c);
+		snprintf(want, sizeof(want), ": %s %s", path, why[i]);
+		ok((died(find_or_die, path) == EXIT_FAILURE && strstr(printed, want) != NULL) ==
+			   (i > 0),
+		   "of another machine's or other CPUs' calibration the file is named: %d", i);
+	}
+	unlink(path);
+}
+
+TESTS(test_end_of_rounds, test_good, test_bad, test_fit)
