@@ -77,6 +77,7 @@ int main(int argc, char **argv)
 	if (opt.json || opt.debug > 0)
 		environment_read(&rep.environment);
 	opt.gauge.debug = opt.debug > 0;
+	opt.gauge.what = opt.requests.n > 0 ? "requests" : "transfer";
 	run_open(&run, &opt);
 	error = opt.requests.n > 0 ? request_all(&rep, why)
 				   : trials_run(&trials, argv + first, argc - first, why);

@@ -20,9 +20,12 @@ bool gauge_is_wanted(const struct gauge_setup *setup)
 void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 {
 	*g = (struct gauge){.setup = setup, .drift = NAN};
-	g->calibration.cpus = gauge_cpus(setup);
+	if (!gauge_is_wanted(setup))
+		return;
+	g->file.cpus = gauge_cpus(setup);
 	if (setup->soak && !setup->own)
-		calibration_find_or_die(&g->calibration, setup->file, setup->never_idle);
+		calibration_find_or_die(&g->file, setup->file, setup->never_idle);
+	g->calibration = g->file;
 }
 
 void gauge_warn(const struct gauge_setup *setup)
@@ -38,12 +41,6 @@ static void copy(struct calibration *to, const struct calibration *from)
 		return;
 	to->cpu = alloc_or_die((size_t)from->cpus.n, sizeof(*to->cpu), "calibration");
 	memcpy(to->cpu, from->cpu, (size_t)from->cpus.n * sizeof(*to->cpu));
-}
-
-void gauge_copy(struct gauge *g, const struct gauge *prepared)
-{
-	*g = *prepared;
-	copy(&g->calibration, &prepared->calibration);
 }
 
 /* Whether this reason, for which no load is measured, has had no line yet. */
@@ -181,6 +178,12 @@ bool gauge_start(struct gauge *g, double seconds)
 
 	if (!gauge_is_wanted(setup))
 		return true;
+	g->missing = 0;
+	g->drift = NAN;
+	g->half = false;
+	g->calibration = g->file;
+	if (!setup->soak)
+		g->calibration = (struct calibration){.cpus = g->file.cpus};
 	if (!gauge_start_instrument(g))
 		return false;
 	g->baseline = g->calibration.cpu != NULL ? BASELINE_FILE : BASELINE_OWN;
@@ -260,7 +263,8 @@ void gauge_stop(struct gauge *g)
 	idle_stop(&g->instrument);
 	g->instrument = (struct instrument){.kind = NULL};
 	free(g->after.cpu);
-	free(g->calibration.cpu);
+	if (g->calibration.cpu != g->file.cpu)
+		free(g->calibration.cpu);
 	g->after.cpu = g->calibration.cpu = NULL;
 }
 

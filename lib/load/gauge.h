@@ -48,7 +48,8 @@ struct gauge_setup {
 struct gauge {
 	const struct gauge_setup *setup;
 	struct instrument instrument; /* kind is NULL while no load is measured */
-	struct calibration calibration;
+	struct calibration file;      /* of soaking, as it was read; cpu is NULL if there is none */
+	struct calibration calibration; /* the baseline; of a file it shares cpu */
 	enum baseline_kind baseline;
 	unsigned missing; /* the reason why no load is measured although one was asked for */
 	struct limits_said said;
@@ -79,11 +80,8 @@ bool gauge_is_wanted(const struct gauge_setup *setup);
 /* Warns once of limits that hold whether a load is wanted or not, such as a CPU quota: limits_warn(). */
 void gauge_warn(const struct gauge_setup *setup);
 
-/* Finds the calibration, or dies. */
+/* Finds the CPUs and the calibration, or dies.  The gauge can be started again after it was stopped. */
 void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup);
-
-/* Copies a prepared gauge into *g, which can then be started. */
-void gauge_copy(struct gauge *g, const struct gauge *prepared);
 
 /*
  * Starts the instrument, and measures the idle machine if there is no calibration, for a time that fits a load

@@ -270,22 +270,12 @@ uint64_t interval_after(uint64_t due, uint64_t now, double seconds)
 
 void run_open(struct run *r, const struct send_options *opt)
 {
-	const bool wanted[2] = {opt->gauge.idle > 0, opt->gauge.soak};
-	int i;
-
 	*r = (struct run){.opt = opt, .interface = "", .cport = opt->cport};
+	r->in_turn = opt->gauge.idle && opt->gauge.soak;
 	gauge_warn(&opt->gauge);
-	for (i = 0; i < 2; i++) {
-		if (!wanted[i])
-			continue;
-		r->setup[i] = opt->gauge;
-		r->setup[i].idle = i == 0 ? opt->gauge.idle : 0;
-		r->setup[i].soak = i == 1;
-		r->setup[i].what = opt->requests.n > 0 ? "requests" : "transfer";
-		gauge_prepare_or_die(&r->prepared[i], &r->setup[i]);
-	}
-	gauge_mark_open(&r->prepared[opt->gauge.soak], &r->begin);
-	gauge_mark_open(&r->prepared[opt->gauge.soak], &r->end);
+	gauge_prepare_or_die(&r->gauge, &opt->gauge);
+	gauge_mark_open(&r->gauge, &r->begin);
+	gauge_mark_open(&r->gauge, &r->end);
 	cpus_try_or_die(&opt->bind);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (r->wake < 0)
@@ -295,25 +285,20 @@ void run_open(struct run *r, const struct send_options *opt)
 void run_gauge(struct run *r)
 {
 	const struct gauge_setup *asked = &r->opt->gauge;
-	const bool in_turn = r->setup[0].idle && r->setup[1].soak;
-	struct gauge *next = &r->prepared[asked->soak];
 	char why[DIE_MAX];
 
 	if (!gauge_wait_idle(&r->gauge, asked, &r->stop, why) && r->stop == 0)
 		die("%s", why);
-	if (!gauge_is_wanted(asked) || (gauge_measures(&r->gauge) && !in_turn))
+	if (!gauge_is_wanted(asked) || (gauge_measures(&r->gauge) && !r->in_turn))
 		return;
 	gauge_stop(&r->gauge);
-	next->said = r->gauge.said;
-	gauge_copy(&r->gauge, next);
+	r->gauge.setup = asked;
 	gauge_start(&r->gauge, r->opt->seconds);
 }
 
 void run_close(struct run *r)
 {
 	gauge_stop(&r->gauge);
-	gauge_stop(&r->prepared[0]);
-	gauge_stop(&r->prepared[1]);
 	free(r->begin.each);
 	free(r->end.each);
 	close(r->wake);

@@ -44,10 +44,8 @@ struct run {
 	_Atomic int stop;   /* 0, TIME_UP, or the signal that interrupts */
 	int how;            /* SHUT_WR or SHUT_RDWR: what a stop does to the workers' sockets */
 	struct gauge gauge; /* of the run under way */
-	struct gauge_setup
-		setup[2];         /* by idle time, and by soaking: where both are wanted, in turn */
-	struct gauge prepared[2]; /* the gauges of these, of which that of a run is a copy */
-	const char *interface;    /* whose packets are counted; empty: none are */
+	bool in_turn;       /* runs are measured by idle time and by soaking in turn */
+	const char *interface; /* whose packets are counted; empty: none are */
 	void (*work)(void *worker);
 	char *workers;
 	size_t worker_size;

@@ -178,8 +178,10 @@ void trial_options(const struct send_options *all, int i, struct send_options *o
 
 	*opt = *all;
 	if (all->gauge.soak && all->gauge.idle) {
-		opt->gauge.soak = i % 2 == 1;
-		opt->gauge.idle = i % 2 == 0;
+		if (i % 2 == 1)
+			opt->gauge.idle = 0;
+		else
+			opt->gauge.soak = false;
 		i /= 2;
 	}
 	for (k = LENGTH(lists) - 1; k >= 0; k--) {
