@@ -130,10 +130,9 @@ static void baseline_take(struct meter *m)
 {
 	const struct calibration *old = &m->gauge.calibration;
 
-	m->renewed = !m->stop && m->taken.cpu != NULL && baseline_held(&m->taken) < 0 &&
-		     (old->cpu == NULL || is_old(old) ||
-		      m->taken.others <= fmax(CAL_BUSY, old->others));
-	if (m->renewed)
+	if (!m->stop && m->taken.cpu != NULL && baseline_held(&m->taken) < 0 &&
+	    (old->cpu == NULL || is_old(old) ||
+	     m->taken.others <= fmax(CAL_BUSY, old->others)))
 		change_period(m, &m->taken, m->counts);
 	else
 		free(m->taken.cpu);
@@ -197,7 +196,7 @@ static struct step counting(struct meter *m, uint64_t now, bool clients)
 		return (struct step){METER_COUNTING, NEVER};
 	if (now >= over)
 		return park(m, now);
-	if (m->gauge.baseline != BASELINE_IDLE || m->renewed)
+	if (m->gauge.baseline != BASELINE_IDLE)
 		return (struct step){METER_COUNTING, over};
 	return now < calm ? (struct step){METER_COUNTING, calm} : baseline_start(m, now);
 }
@@ -224,7 +223,6 @@ bool meter_look(struct meter *m, bool clients)
 
 	if (clients) {
 		m->idle_ns = 0;
-		m->renewed = false;
 		m->stop = 1;
 	} else if (m->idle_ns == 0) {
 		m->idle_ns = now;

@@ -12,8 +12,8 @@
  *	meter_load(&m, &from, &to, &l);
  *	meter_stop(&m);
  *
- * Without a calibration file zcs measures its own baseline: at the start, and again when no
- * client is connected.
+ * Without a calibration file zcs measures its own baseline: at the start, and again and again in the first 10 seconds
+ * without a client, so that the last one is of the machine as it is when the next client comes.
  */
 #pragma once
 
@@ -47,7 +47,6 @@ struct meter {
 	uint64_t due_ns;           /* when meter_look() must be called; UINT64_MAX: need not be */
 	uint64_t retry_ns;         /* when the lock, or a first baseline, may be tried again */
 	uint64_t idle_ns;          /* since when there has been no client; 0: there are clients */
-	bool renewed;              /* the baseline was measured since the last client */
 	struct lock_holder holder; /* the program that soaks, in METER_BLOCKED */
 	pid_t named;               /* the program that was last named on stderr; -1: none */
 
