@@ -1,7 +1,7 @@
 /*
  * zcc: sends files to zcs over TCP, or requests bytes of it, and reports what that cost both hosts.
  */
-#include "common.h"
+#include "lib/compare/setting.h"
 #include "lib/send/request.h"
 #include "lib/send/trials.h"
 
@@ -12,11 +12,13 @@ static struct run run;
 
 /*
  * The first signal ends the run: zcc reports it, or the complete rounds of a comparison.  A second signal ends the
- * program, which may be waiting for the server or for the reader of its report.
+ * program, which may be waiting for the server or for the reader of its report.  The first setting is restored.
  */
 static void on_signal(int sig)
 {
 	if (run.stop > 0) {
+		if (!settings_leave())
+			_exit(EXIT_FAILURE);
 		signal(sig, SIG_DFL);
 		raise(sig);
 	}
@@ -35,6 +37,8 @@ static void catch_signals(void)
 /* Ends as the signal would have ended the program, so that a shell's loop stops too. */
 static _Noreturn void die_of_signal(void)
 {
+	if (!settings_leave())
+		_exit(EXIT_FAILURE);
 	signal(run.stop, SIG_DFL);
 	raise(run.stop);
 	/* cppcheck-suppress unreachableCode ; the compiler does not know that raise(3) ends it */

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "lib/compare/plan.h"
+#include "lib/compare/setting.h"
 #include "lib/report/json.h"
 
 /* The options of a program that compares. */
@@ -18,6 +19,8 @@ struct compare_options {
 	double precision;           /* a share of each cost; 0: not given */
 	const char *save, *against; /* files; NULL: not given */
 	bool dry;                   /* the runs are only printed */
+	struct settings settings;   /* none, or two at least */
+	double settle; /* seconds from a change of the setting to the next run; 0: not given */
 };
 
 struct comparison {

@@ -131,8 +131,7 @@ static void baseline_take(struct meter *m)
 	const struct calibration *old = &m->gauge.calibration;
 
 	if (!m->stop && m->taken.cpu != NULL && baseline_held(&m->taken) < 0 &&
-	    (old->cpu == NULL || is_old(old) ||
-	     m->taken.others <= fmax(CAL_BUSY, old->others)))
+	    (old->cpu == NULL || is_old(old) || m->taken.others <= fmax(CAL_BUSY, old->others)))
 		change_period(m, &m->taken, m->counts);
 	else
 		free(m->taken.cpu);

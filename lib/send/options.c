@@ -58,6 +58,14 @@ static void take_method(const struct option_row *o, char *text, void *to)
 	*method = &send_methods[method_place(text)];
 }
 
+static void take_setting(const struct option_row *o, char *text, void *to)
+{
+	const char *error = setting_add(to, text);
+
+	if (error != NULL)
+		option_error(o, "'%s' %s", text, error);
+}
+
 static void take_content(const struct option_row *o, char *text, void *to)
 {
 	static const char *const names[] = {"random", "zeros"};
@@ -132,6 +140,13 @@ static const struct option_row rows[] = {
 	{"", "save", "FILE", "add the figures of all runs to FILE", OPTION_FILE, AT(compare.save)},
 	{"", "against", "FILE", "compare with the figures that --save has kept", OPTION_FILE,
 	 AT(compare.against)},
+	{"", "setting", "NAME=COMMAND",
+	 "each run in each of these settings of the machine, which COMMAND makes; the first is "
+	 "restored at the end",
+	 OPTION_TEXT, AT(compare.settings), .take = take_setting,
+	 .not_with = "--request --calibration -C"},
+	{"", "settle", "SECS", "wait SECS seconds after a change of the setting", OPTION_SECONDS,
+	 AT(compare.settle), .max = 86400, .only_with = "--setting"},
 	{"", "dry-run", NULL, "print the runs and how long they take, and send nothing",
 	 OPTION_FLAG, AT(compare.dry), .not_with = "--json --json-stream"},
 	{.help = "\nConnection:\n"},
@@ -277,6 +292,10 @@ static void settle_comparison(struct send_options *opt)
 	opt->runs = opt->gauge.soak && opt->gauge.idle ? 2 : 1;
 	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++)
 		opt->runs *= g->row->is_list ? g->n : 1;
+	if (c->settings.n == 1)
+		usage_error("--setting: one setting compares nothing: give a second one");
+	opt->runs *= c->settings.n > 0 ? c->settings.n : 1;
+	opt->gauge.own = c->settings.n > 0; /* a baseline is one of a setting */
 	c->precision /= 100;
 	opt->compares = opt->runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
 			c->against != NULL;

@@ -33,6 +33,7 @@ struct send_options {
 	struct compare_options compare;
 	bool compares;         /* there is more than one run, or only a comparison has an option */
 	int runs;              /* a round: the combinations of the lists' values */
+	int setting;           /* of the run, if there are any */
 	uint64_t chunk;        /* bytes of a call; 0: the method's default */
 	struct sizes requests; /* --request: bytes to ask for, for each run */
 	uint32_t loops;        /* how often to send the files, or requests of each size */

@@ -61,6 +61,7 @@ static const struct factor factors[] = {
 	[PORT] = {"port", .is_any = true, .is_apart = true, .append = append_port},
 	[RECEIVER_METHOD] = {"receiver_method", .is_any = true, .is_apart = true,
 			     .alias = &factors[PORT], .append = append_receiver},
+	[SETTING] = {"setting", .follows_comma = true, .append = append_value},
 };
 
 #define COSTS(who)                                                                                 \
@@ -191,6 +192,7 @@ void trial_options(const struct send_options *all, int i, struct send_options *o
 		option_set(g, i % g->n, opt);
 		i /= g->n;
 	}
+	opt->setting = i; /* it varies slowest */
 }
 
 void trials_prepare(struct plan *p, const struct send_options *all)
@@ -207,6 +209,9 @@ void trials_prepare(struct plan *p, const struct send_options *all)
 			lists[k].put(&opt, value);
 			plan_set_value(&p->run[i], lists[k].factor, value);
 		}
+		if (all->compare.settings.n > 0)
+			plan_set_value(&p->run[i], SETTING,
+				       all->compare.settings.all[opt.setting].name);
 	}
 }
 
@@ -269,6 +274,8 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 	else if (error != NULL)
 		error = die_line(error, why);
 	rep->repeats = false;
+	a->remote_measures = res->receipts > 0 && !res->local &&
+			     strcmp(res->received.no_load, NO_LOAD_OFF) != 0;
 	gauge_say(&a->run->gauge, &res->sent.host, false);
 	if (error == NULL)
 		report_warn(rep, res);
@@ -317,6 +324,39 @@ static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MA
 	return error;
 }
 
+/* In which zcs has measured its host anew; and, from its last client on, in which it does. */
+#define RECEIVER_SECONDS 2.5
+#define RECEIVER_NS      10000000000u
+
+/*
+ * Enters the setting of the run, and waits until it has settled, and the receiver's baseline is one of it.  If the
+ * last client left too long ago for that, zcs gets one that sends nothing.
+ */
+static const char *enter_setting(struct trials *a, char why[DIE_MAX])
+{
+	const double settle = a->now.compare.settle, given = a->now.wait_server;
+	struct target target;
+	const char *error;
+	uint64_t until;
+
+	if (a->settings.n == 0 || a->settings.present == a->now.setting)
+		return NULL;
+	gauge_stop(&a->run->gauge); /* its baseline is that of another setting */
+	error = setting_enter(&a->settings, a->now.setting, why);
+	if (error != NULL)
+		return error;
+	until = now_ns() +
+		(uint64_t)(1e9 * fmax(settle, a->remote_measures ? RECEIVER_SECONDS : 0));
+	if (!a->now.raw && until > now_ns() && until > a->left_ns + RECEIVER_NS) {
+		a->now.wait_server = fmax(given, fmax(settle, 1));
+		target_wait(&target, a->run);
+	}
+	a->now.wait_server = fmax(given, settle);
+	while (now_ns() < until && a->run->stop <= 0)
+		sleep_ns(TICK_NS);
+	return NULL;
+}
+
 /*
  * Run i of the plan, again while its load is unsafe, as often as --retry has it.  In a comparison lines about a load
  * name the run, and each reason has one line, or with -d all of them.
@@ -331,6 +371,15 @@ static const char *trial(void *trials, int i, const char *place, char why[DIE_MA
 	trial_options(a->opt, i, &a->now);
 	a->report->opt = a->run->opt = &a->now;
 	a->report->runs = a->opt->compare.rounds * a->plan.n;
+	error = enter_setting(a, why);
+	if (a->run->stop > 0)
+		error = "interrupted";
+	else if (error != NULL)
+		error = die_line(error, why);
+	if (error != NULL) {
+		report_die(a->report, error);
+		return error;
+	}
 	do {
 		/* A server that is not zcs may serve one connection: its own. */
 		if (!a->opt->raw)
@@ -343,6 +392,7 @@ static const char *trial(void *trials, int i, const char *place, char why[DIE_MA
 			a->run->gauge.said.most = a->opt->debug > 0 ? UINT_MAX : 1;
 		a->report->run = a->plan.added + 1;
 		error = send_once(a, i, retry++, why);
+		a->left_ns = now_ns();
 	} while (a->report->repeats && a->run->stop <= 0);
 	return error;
 }
@@ -396,6 +446,8 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 	const char *error;
 
 	trials_prepare(&a->plan, opt);
+	a->settings = opt->compare.settings;
+	a->remote_measures = gauge_is_wanted(&opt->gauge);
 	*c = (struct comparison){.plan = &a->plan,
 				 .opt = &opt->compare,
 				 .is_wanted = opt->compares,
@@ -417,6 +469,8 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 		warnx("the files have 0 bytes, as those of /proc seem to have: no data are sent");
 	if (opt->preload)
 		fileset_preload(&a->set);
+	if (a->settings.n > 0)
+		a->connected(); /* a signal is to restore the first */
 	error = rounds_run(&r, why);
 	if (error == NULL)
 		error = fileset_error(&a->set, why);

@@ -13,7 +13,7 @@
 #include "lib/send/transfer.h"
 
 /* The factors of a run, in their order. */
-enum { METHOD, BUFFER_SIZE, STREAMS, INSTRUMENT, PORT, RECEIVER_METHOD };
+enum { METHOD, BUFFER_SIZE, STREAMS, INSTRUMENT, PORT, RECEIVER_METHOD, SETTING };
 
 /* The measures of a run, in their order: the first five are compared. */
 enum { RATE, LOAD, COST, REMOTE_LOAD, REMOTE_COST, UNCERTAINTY, REMOTE_UNCERTAINTY, SHARED, DRIFT };
@@ -28,6 +28,9 @@ struct trials {
 	struct fileset set;
 	struct plan plan;
 	struct comparison comparison;
+	struct settings settings;
+	bool remote_measures;    /* the receiver has measured a load, as far as is known */
+	uint64_t left_ns;        /* when the last run was over */
 	struct send_options now; /* of the run under way */
 };
 

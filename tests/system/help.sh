@@ -19,7 +19,7 @@ it '--version has the version of the Makefile; --help, in 79 columns, usage, opt
 		grep -q '^Exit status: ' out
 		[ "$(sed '1,/^Examples:$/d' out | grep -c "^  $tool .*    *[a-z]")" -eq 2 ]
 		grep -q "^The manual is $tool(1)" out
-		sed -n 's/^ \{2,6\}\(-.*\)/\1/p' out | not grep -vE '^(-[A-Za-z0-9], )*(-[A-Za-z0-9]|--[a-z-]+(=[A-Z]+)?)  +[a-z]'
+		sed -n 's/^ \{2,6\}\(-.*\)/\1/p' out | not grep -vE '^(-[A-Za-z0-9], )*(-[A-Za-z0-9]|--[a-z-]+(=[A-Z=]+)?)  +[a-z]'
 	done
 ); ok
 it 'every option of --help has an entry in the man page, and the other way round'; ( begin

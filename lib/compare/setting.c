@@ -1,0 +1,166 @@
+#include "lib/compare/setting.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+#define RESTORE_NS 30000000000u /* for which a command may run that restores the base */
+#define LOOK_NS    10000000u    /* between two looks at it */
+
+static struct settings
+	*entered; /* whose commands were begun; NULL: none were, or the base is restored */
+
+const char *setting_add(struct settings *s, char *text)
+{
+	char *command = strchr(text, '=');
+	int i;
+
+	if (command == NULL || command == text || command[1] == '\0')
+		return "is not NAME=COMMAND";
+	if (s->n == SETTINGS_MOST)
+		return "is one too many: at most 16";
+	*command++ = '\0';
+	for (i = 0; i < s->n; i++)
+		if (strcmp(s->all[i].name, text) == 0)
+			return "is given twice";
+	s->all[s->n++] = (struct setting_command){text, command};
+	s->present = -1;
+	return NULL;
+}
+
+/*
+ * Starts a command, with no signal blocked or ignored that is not ignored by who started the program.  Returns its id,
+ * or -1 with errno.
+ */
+static pid_t start(const char *command, short flags)
+{
+	char *const argv[] = {"sh", "-c", (char *)command, NULL};
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t ignored, none;
+	pid_t pid;
+	int e;
+
+	signals_ignored_here(&ignored);
+	sigemptyset(&none);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes,
+				 POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | flags);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &ignored);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+	e = posix_spawn(&pid, "/bin/sh", &files, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
+	errno = e;
+	return e == 0 ? pid : -1;
+}
+
+/* Stores how a command ended, and returns it; NULL: well. */
+static const char *format_status(int status, char buf[64])
+{
+	if (status == 0)
+		return NULL;
+	if (WIFSIGNALED(status))
+		snprintf(buf, 64, "its command was ended by signal %d", WTERMSIG(status));
+	else
+		snprintf(buf, 64, "its command ended with status %d", WEXITSTATUS(status));
+	return buf;
+}
+
+static void restore_at_exit(void)
+{
+	if (settings_leave())
+		return;
+	fflush(NULL);
+	_exit(EXIT_FAILURE);
+}
+
+const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
+{
+	const struct setting_command *c = &s->all[i];
+	sigset_t stop, before;
+	const char *error;
+	char ended[64];
+	int status = 0;
+
+	if (s->present == i)
+		return NULL;
+	if (entered == NULL)
+		atexit(restore_at_exit);
+	entered = s;
+	s->present = -1;
+	/* settings_leave() must know of the command. */
+	stop_signals(&stop);
+	pthread_sigmask(SIG_BLOCK, &stop, &before);
+	s->child = start(c->command, 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (s->child < 0)
+		error = strerror(errno);
+	else if (TEMP_FAILURE_RETRY(waitpid(s->child, &status, 0)) < 0)
+		error = strerror(errno);
+	else
+		error = format_status(status, ended);
+	s->child = 0;
+	if (error == NULL)
+		s->present = i;
+	else
+		snprintf(why, DIE_MAX, "--setting %s: %s", c->name, error);
+	return error == NULL ? NULL : why;
+}
+
+/* Waits until a command has ended, and stores its status.  Returns false if it has not until then. */
+static bool wait_until(pid_t pid, int *status, uint64_t until)
+{
+	while (waitpid(pid, status, WNOHANG) == 0) {
+		if (now_ns() > until)
+			return false;
+		sleep_ns(LOOK_NS);
+	}
+	return true;
+}
+
+/* Ends the command that runs, which may have changed a part of what it is to change, and restores the base. */
+static const char *restore(struct settings *s, char buf[64])
+{
+	const uint64_t until = now_ns() + RESTORE_NS;
+	int status = 0;
+	pid_t pid = s->child;
+
+	if (pid > 0) {
+		kill(pid, SIGTERM);
+		if (!wait_until(pid, &status, until))
+			return "a command that runs cannot be ended";
+	}
+	pid = start(s->all[0].command, POSIX_SPAWN_SETSID);
+	if (pid < 0)
+		return strerror(errno);
+	if (wait_until(pid, &status, until))
+		return format_status(status, buf);
+	kill(-pid, SIGKILL);
+	return "its command did not end in 30 seconds";
+}
+
+/* warnx(3) may wait for a lock that the interrupted thread has. */
+bool settings_leave(void)
+{
+	struct settings *s = entered;
+	char buf[64], line[DIE_MAX] = "";
+	sigset_t stop, before;
+	const char *error;
+
+	if (s == NULL || s->present == 0)
+		return true;
+	stop_signals(&stop);
+	pthread_sigmask(SIG_BLOCK, &stop, &before);
+	error = restore(s, buf);
+	entered = NULL;
+	if (error != NULL) {
+		string_append(line, sizeof(line), "%s: --setting %s is not restored: %s\n",
+			      program_invocation_short_name, printable(s->all[0].name), error);
+		(void)!write(STDERR_FILENO, line, strlen(line));
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error == NULL;
+}

@@ -1,0 +1,40 @@
+/*
+ * setting.h: commands that change the machine between runs: --setting NAME=COMMAND.  The first setting is the
+ * base, in force again when the program ends.
+ *
+ *	setting_add(&settings, "tso=ethtool -K eth0 tso on");
+ *	...
+ *	error = setting_enter(&settings, i, why);	(before each run)
+ *	settings_leave();	(before a signal ends the program; exit(3) calls it, too)
+ */
+#pragma once
+
+#include "common.h"
+
+#define SETTINGS_MOST 16
+
+struct settings {
+	struct setting_command {
+		const char *name, *command;
+	} all[SETTINGS_MOST];
+	int n;
+	int present; /* the one in force; -1: not known, as a command was begun and has not succeeded */
+	_Atomic pid_t child; /* the command that runs; 0: none */
+};
+
+/* Adds NAME=COMMAND, which is changed.  Returns NULL, or what is wrong with it. */
+const char *setting_add(struct settings *s, char *text);
+
+/*
+ * Runs the command of setting i by sh(1), unless that is the present one; its standard input is /dev/null, and what
+ * it prints goes to standard error.  From the first call on exit(3) restores the base.  A signal does not end the
+ * wait, unless it ends the command.  Returns NULL or what is wrong, a text that may be in `why`.
+ */
+const char *setting_enter(struct settings *s, int i, char why[DIE_MAX]);
+
+/*
+ * Restores the base if a command was begun, and another setting may be in force: ends the command that runs, and runs that of the base in a
+ * session of its own, for 30 seconds at most, in which signals that would end the program wait.  Returns false, with a
+ * line on stderr, if that fails.  Only the first call does anything.  A signal handler may call it.
+ */
+bool settings_leave(void);

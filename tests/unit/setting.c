@@ -1,0 +1,152 @@
+#include "lib/compare/setting.h"
+
+#include <sys/wait.h>
+
+#include "tests/unit/unit.h"
+
+static char dir[] = "/tmp/zc-setting.XXXXXX";
+
+/* What the commands have written since the last call. */
+static const char *written(void)
+{
+	static char text[256];
+	FILE *f = fopen("said", "r");
+
+	memset(text, 0, sizeof(text));
+	if (f != NULL && fread(text, 1, sizeof(text) - 1, f) > 0)
+		unlink("said");
+	if (f != NULL)
+		fclose(f);
+	return text;
+}
+
+static void open_settings(struct settings *s, const char *base, const char *second)
+{
+	static char text[2][256];
+
+	*s = (struct settings){.n = 0};
+	snprintf(text[0], sizeof(text[0]), "base=%s", base);
+	snprintf(text[1], sizeof(text[1]), "second=%s", second);
+	setting_add(s, text[0]);
+	setting_add(s, text[1]);
+}
+
+static void test_options(void)
+{
+	char good[] = "no tso=ethtool -K eth0 tso off", again[] = "no tso=:", none[] = "tso";
+	char nameless[] = "=:", empty[] = "tso=";
+	char name[SETTINGS_MOST + 1][8];
+	struct settings s = {.n = 0};
+	int i;
+
+	ok(setting_add(&s, good) == NULL && strcmp(s.all[0].name, "no tso") == 0 &&
+		   strcmp(s.all[0].command, "ethtool -K eth0 tso off") == 0,
+	   "setting_add: a name and a command");
+	ok(setting_add(&s, again) != NULL && setting_add(&s, none) != NULL &&
+		   setting_add(&s, nameless) != NULL && setting_add(&s, empty) != NULL && s.n == 1,
+	   "setting_add: a name twice, no name and no command are errors");
+	for (i = 1; i <= SETTINGS_MOST; i++) {
+		snprintf(name[i], sizeof(name[i]), "%d=:", i);
+		ok((setting_add(&s, name[i]) == NULL) == (i < SETTINGS_MOST), "setting %d", i + 1);
+	}
+}
+
+static void test_commands(void)
+{
+	struct settings s;
+	char why[DIE_MAX];
+
+	open_settings(&s, "echo base >>said; cat", "echo second >>said");
+	ok(setting_enter(&s, 0, why) == NULL && setting_enter(&s, 0, why) == NULL, "the base");
+	is(written(), "base\n", "a setting is entered once, and its input is empty");
+	ok(setting_enter(&s, 1, why) == NULL && s.present == 1 && settings_leave() &&
+		   settings_leave(),
+	   "the second setting");
+	is(written(), "second\nbase\n", "the base is restored once");
+	open_settings(&s, "echo base >>said", "exit 3");
+	is(setting_enter(&s, 1, why), "--setting second: its command ended with status 3",
+	   "a command that fails");
+	ok(settings_leave(), "left");
+	is(written(), "base\n", "after it the base is restored");
+	open_settings(&s, "exit 4", "kill -9 $$");
+	is(setting_enter(&s, 1, why), "--setting second: its command was ended by signal 9",
+	   "a command that is ended by a signal");
+	ok(!settings_leave(), "a base that cannot be restored is said");
+}
+
+static void on_signal(int sig)
+{
+	settings_leave();
+	_exit(sig);
+}
+
+/* Runs `way` in a child after its second setting was entered; returns the status of the child. */
+static int leave_by(const char *base, const char *second, void (*way)(void))
+{
+	static struct settings s;
+	char why[DIE_MAX];
+	int status;
+	pid_t pid;
+
+	written();
+	open_settings(&s, base, second);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		signal(SIGTERM, on_signal);
+		setting_enter(&s, 1, why);
+		way();
+		_exit(99);
+	}
+	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+static void by_exit(void)
+{
+	exit(0);
+}
+
+static void by_die(void)
+{
+	dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+	die("dead");
+}
+
+static void by_signal(void)
+{
+	raise(SIGTERM);
+}
+
+static void test_ways_out(void)
+{
+	ok(leave_by("echo base >>said", "echo second >>said", by_exit) == 0, "exit(3)");
+	is(written(), "second\nbase\n", "exit(3) restores the base");
+	ok(leave_by("exit 1", ":", by_exit) == EXIT_FAILURE, "exit(3), and it cannot be restored");
+	ok(leave_by("echo base >>said", "echo second >>said", by_die) == EXIT_FAILURE, "die()");
+	is(written(), "second\nbase\n", "die() restores the base");
+	ok(leave_by("echo base >>said", "echo second >>said", by_signal) == SIGTERM, "SIGTERM");
+	is(written(), "second\nbase\n", "so does a handler of a signal");
+	/* The command itself sends the signal, and would then sleep. */
+	ok(leave_by("echo base >>said", "kill -15 $PPID; sleep 20; echo no >>said", by_exit) ==
+		   SIGTERM,
+	   "a signal while a command runs");
+	is(written(), "base\n", "ends the command, and restores the base");
+	/* Signals wait until the base is restored. */
+	ok(leave_by("kill -15 $PPID; sleep 0.1; echo base >>said", ":", by_exit) == SIGTERM,
+	   "a signal while the base is restored");
+	is(written(), "base\n", "waits for it");
+}
+
+int main(void)
+{
+	if (mkdtemp(dir) == NULL || chdir(dir) != 0)
+		err(EXIT_FAILURE, "%s", dir);
+	test_options();
+	test_commands();
+	test_ways_out();
+	unlink("said");
+	rmdir(dir);
+	return done();
+}
