@@ -251,7 +251,7 @@ static void close_report(void *arg, const char *why)
 		json_fail(&j, why);
 }
 
-#define AT(member) OPTION_AT(struct soak_options, member)
+#define AT(kind, member) OPTION_AT(struct soak_options, kind, member)
 
 static const struct option_row rows[] = {
 	{.help = "Usage: cyclesoak -C [OPTION...]\n"
@@ -264,48 +264,47 @@ static const struct option_row rows[] = {
 		 "Calibration:\n"},
 	{"C", "calibrate", NULL,
 	 "calibrate on the idle host (4 to 10 seconds) and exit; periods need this or --idle",
-	 OPTION_FLAG, AT(calibrate), .alone = true,
+	 AT(FLAG, calibrate), .alone = true,
 	 .not_with = "--period --count --once --per-cpu --json"},
-	{"", "force", NULL, "with -C, calibrate even if the host is busy", OPTION_FLAG, AT(force),
+	{"", "force", NULL, "with -C, calibrate even if the host is busy", AT(FLAG, force),
 	 .only_with = "-C"},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec)",
-	 OPTION_FILE, AT(gauge.file)},
-	{"", "file", "FILE", NULL, OPTION_FILE, AT(gauge.file)}, /* as it was called in 0.1 */
+	 AT(FILE, gauge.file)},
+	{"", "file", "FILE", NULL, AT(FILE, gauge.file)}, /* as it was called in 0.1 */
 	{.help = "\nMeasurement:\n"},
 	{"", "idle", "clock",
 	 "measure by the CPUs' idle time: nothing is soaked, and periods need no calibration; "
 	 "--idle=clock: counted by BPF programs",
-	 OPTION_WORD, AT(gauge.idle), .optional = true, .not_with = "-C -f --file --wait"},
-	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", OPTION_INT,
-	 AT(gauge.n_cpus), .min = 1, .max = CPUS_MAX, .not_with = "--on-cpus"},
-	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", OPTION_CPUS, AT(gauge.on)},
+	 AT(WORD, gauge.idle), .optional = true, .not_with = "-C -f --file --wait"},
+	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", AT(INT, gauge.n_cpus),
+	 .min = 1, .max = CPUS_MAX, .not_with = "--on-cpus"},
+	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", AT(CPUS, gauge.on)},
 	{"", "wait", "SECS",
 	 "wait up to SECS seconds for another program that measures a load on this host to end "
 	 "(default 2); after that COMMAND runs without a load, and without COMMAND cyclesoak fails",
-	 OPTION_SECONDS, AT(gauge.wait), .max = 86400},
+	 AT(SECONDS, gauge.wait), .max = 86400},
 	{"", "wait-idle", "SECS",
 	 "before COMMAND wait up to SECS seconds until others take under 3 % for a second",
-	 OPTION_SECONDS, AT(gauge.wait_idle), .min = 1, .max = 86400},
-	{"p", "period", "SECS", "measure periods of SECS seconds (default 1)", OPTION_SECONDS,
-	 AT(period), .min = 0.01, .max = 1e6, .alone = true},
-	{"n", "count", "N", "stop after N periods (default: when interrupted)", OPTION_INT,
-	 AT(count), .min = 1, .max = 1e9, .alone = true, .not_with = "--once"},
-	{"1", "once", NULL, "print one figure, the load in percent, and exit", OPTION_FLAG,
-	 AT(once)},
+	 AT(SECONDS, gauge.wait_idle), .min = 1, .max = 86400},
+	{"p", "period", "SECS", "measure periods of SECS seconds (default 1)", AT(SECONDS, period),
+	 .min = 0.01, .max = 1e6, .alone = true},
+	{"n", "count", "N", "stop after N periods (default: when interrupted)", AT(INT, count),
+	 .min = 1, .max = 1e9, .alone = true, .not_with = "--once"},
+	{"1", "once", NULL, "print one figure, the load in percent, and exit", AT(FLAG, once)},
 	{.help = "\nVerification:\n"},
 	{"", "verify", "quick",
 	 "measure loads of known size with each instrument and print whether the figures are right: "
 	 "five minutes on an idle host, or one with --verify=quick",
-	 OPTION_WORD, AT(verify), .optional = true, .alone = true,
+	 AT(WORD, verify), .optional = true, .alone = true,
 	 .not_with = "-C --idle --once --count --period --per-cpu -f --file"},
 	{.help = "\nOutput:\n"},
-	{"B", "per-cpu", NULL, "print the load of each CPU, too", OPTION_FLAG, AT(per_cpu)},
-	{"", "json", NULL, "print one JSON object per period or command", OPTION_FLAG, AT(json)},
+	{"B", "per-cpu", NULL, "print the load of each CPU, too", AT(FLAG, per_cpu)},
+	{"", "json", NULL, "print one JSON object per period or command", AT(FLAG, json)},
 	{"", "output", "FILE", "write the report to FILE: COMMAND keeps standard output",
-	 OPTION_FILE, AT(output)},
-	{"d", "debug", NULL, "print the kernel's own accounting of the same time, too", OPTION_FLAG,
-	 AT(debug)},
+	 AT(FILE, output)},
+	{"d", "debug", NULL, "print the kernel's own accounting of the same time, too",
+	 AT(FLAG, debug)},
 	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
 	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
 	{.help = "\n"

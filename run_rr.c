@@ -15,8 +15,8 @@ static const struct option_row rows[] = {
 		 "Run COMMAND, or a shell, with the real-time scheduling policy SCHED_RR, which\n"
 		 "its children inherit.\n"
 		 "\n"},
-	{"p", "priority", "N", "set the real-time priority, 1 to 99 (default 1)", OPTION_INT,
-	 OPTION_AT(struct rr_options, priority), .min = 1, .max = 99},
+	{"p", "priority", "N", "set the real-time priority, 1 to 99 (default 1)",
+	 OPTION_AT(struct rr_options, INT, priority), .min = 1, .max = 99},
 	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
 	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
 	{.help = "\n"

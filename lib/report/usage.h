@@ -2,13 +2,13 @@
  * usage.h: the options of a program, one table in the order of --help.  A row is an option, or a text that only
  * --help prints, or an option that the program lacks, with what to do instead.
  *
- *	#define AT(member) OPTION_AT(struct my_options, member)
+ *	#define AT(kind, member) OPTION_AT(struct my_options, kind, member)
  *
  *	static const struct option_row rows[] = {
  *		{.help = "Usage: tool [OPTION...]\n\nWhat to send:\n"},
- *		{"n", "loops", "N", "send all files N times (default 1)", OPTION_INT, AT(loops), .min = 1,
- *		 .max = 9, .not_with = "--time"},
- *		{"q", "quiet", NULL, "print only the first line", OPTION_FLAG, AT(quiet)},
+ *		{"n", "loops", "N", "send all files N times (default 1)", AT(INT, loops), .min = 1, .max = 9,
+ *		 .not_with = "--time"},
+ *		{"q", "quiet", NULL, "print only the first line", AT(FLAG, quiet)},
  *		{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
  *		{"u", "udp", .instead = "the tool sends over TCP only"},
  *	};
@@ -30,15 +30,15 @@ typedef void option_take(const struct option_row *o, char *text, void *to);
 enum option_kind {
 	OPTION_NONE,            /* the row is no option of the program */
 	OPTION_FLAG,            /* a bool, to true */
-	OPTION_CONSTANT,        /* a number, to .min */
 	OPTION_COUNT,           /* an int, incremented each time */
+	OPTION_CONSTANT,        /* a number, to .min */
 	OPTION_INT,             /* a whole number */
 	OPTION_SIZE,            /* a number of bytes: 65536, 64k, 1.5m */
 	OPTION_SECONDS,         /* seconds: 10, .5, 10s, 2m, 1h */
 	OPTION_SECONDS_OR_NONE, /* the same, or 0 */
 	OPTION_PERCENT,         /* a double: 3, 2.5% */
-	OPTION_TEXT,            /* any text */
 	OPTION_WORD,            /* an int: 1, or 2 with its argument, the placeholder */
+	OPTION_TEXT,            /* any text */
 	OPTION_DEVICE,          /* the name of an interface */
 	OPTION_FILE,            /* the name of a file, which is not `-` */
 	OPTION_PORT,            /* a number of a port, as text */
@@ -64,8 +64,28 @@ struct option_row {
 	const char *instead;   /* what to do, as the program lacks the option */
 };
 
-/* The size of a pointer is meant if the member is one. NOLINTNEXTLINE(bugprone-sizeof-expression) */
-#define OPTION_AT(type, member) .at = offsetof(type, member), .size = sizeof(((type *)0)->member)
+/* Whether a member can be set by an option of this kind. */
+#define OPTION_SETS(kind, member)                                                                  \
+	_Generic((member),                                                                         \
+		bool: (kind) == OPTION_FLAG,                                                       \
+		int: OPTION_IS_NUMBER(kind) || (kind) == OPTION_COUNT || (kind) == OPTION_WORD,    \
+		unsigned: OPTION_IS_NUMBER(kind),                                                  \
+		unsigned long: OPTION_IS_NUMBER(kind),                                             \
+		unsigned long long: OPTION_IS_NUMBER(kind),                                        \
+		double: (kind) >= OPTION_SECONDS && (kind) <= OPTION_PERCENT,                      \
+		const char *: (kind) >= OPTION_TEXT && (kind) <= OPTION_PORT, \
+		default: (kind) == OPTION_CPUS)
+#define OPTION_IS_NUMBER(kind) ((kind) >= OPTION_CONSTANT && (kind) <= OPTION_SIZE)
+
+/* The kind of an option, and the member that it sets: the compiler rejects one of another type. */
+#define OPTION_AT(type, k, member)                                                                 \
+	.kind = OPTION_##k, .at = offsetof(type, member),                                          \
+	.size = sizeof(((type *)0)->member) +                                                      \
+		0 * sizeof(char[OPTION_SETS(OPTION_##k, ((type *)0)->member) ? 1 : -1])
+
+/* The same for a member that a function sets, whatever its type. */
+#define OPTION_TAKE(type, k, member, function)                                                     \
+	.kind = OPTION_##k, .at = offsetof(type, member), .take = (function)
 
 struct usage {
 	const char *program;

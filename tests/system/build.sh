@@ -34,6 +34,11 @@ for cc in $(scale '' 'gcc clang'); do
 		all_are_built "$cc"
 	); ok
 done
+it 'an option whose kind does not fit its member is not compiled'; ( begin
+	compiles() { ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -DVERSION='"1"' -I. -w -fsyntax-only -x c -; }
+	compiles <lib/send/options.c
+	sed 's/AT(SECONDS, seconds)/AT(INT, seconds)/' lib/send/options.c | not compiles
+); ok
 it 'make install, -strip into a path with a space: programs, pages with the version, completion; uninstall leaves no file'; ( begin; need strip
 	make CC="$CC" install PREFIX=/usr DESTDIR="$PWD/root"
 	share=root/usr/share version=$(sed -n 's/^VERSION *= *//p' Makefile)

@@ -9,7 +9,8 @@ static struct test_options {
 	const char *word;
 } opt;
 
-#define AT(member) OPTION_AT(struct test_options, member)
+#define AT(kind, member)             OPTION_AT(struct test_options, kind, member)
+#define TAKE(kind, member, function) OPTION_TAKE(struct test_options, kind, member, function)
 
 static void take_word(const struct option_row *o, char *text, void *to)
 {
@@ -20,12 +21,12 @@ static void take_word(const struct option_row *o, char *text, void *to)
 
 static const struct option_row rows[] = {
 	{.help = "Usage: tool\n\nAll:\n"},
-	{"a", "all", NULL, "all of it", OPTION_FLAG, AT(all)},
-	{"", "always", NULL, NULL, OPTION_FLAG, AT(all)},
+	{"a", "all", NULL, "all of it", AT(FLAG, all)},
+	{"", "always", NULL, NULL, AT(FLAG, all)},
 	{"sb", "size", "SIZE",
 	 "a size, which is so far from being a matter of one line that the text of it goes on in another",
-	 OPTION_SIZE, AT(size), .min = 2, .max = 9},
-	{"", "word", "good", "a word", OPTION_TEXT, AT(word), .take = take_word, .optional = true},
+	 AT(SIZE, size), .min = 2, .max = 9},
+	{"", "word", "good", "a word", TAKE(TEXT, word, take_word), .optional = true},
 	{"h", "help", NULL, "this", OPTION_HELP, .at = 0},
 	{"V", "version", NULL, "version", OPTION_VERSION, .at = 0},
 	{"R", "reverse", .instead = "there is no way back"},
