@@ -4,6 +4,7 @@
 #	$zcc, $zcs, ...         the programs; tiny, a file of one byte
 #	$SANITIZE       the sanitizers that the programs are built with, if they are
 #	$LONG           not empty in `make check-long`
+#	$LIMIT          the seconds after which this test is ended
 #	$SLOW           by what to multiply limits and waits: 1 where the machine is not emulated
 #	$SOAKS_ALONE    not empty where no other test soaks while this one runs: the group soaks or quiet
 #	$OWN_NETWORK    not empty where the test has a network namespace to itself
@@ -11,7 +12,7 @@
 
 count=0
 failed=0
-SLOW=${SLOW:-1}
+SLOW=${SLOW:-1} LIMIT=${LIMIT:-170}
 PIDS=$PWD/pids
 OBJECTS=$PWD/objects.kept # the JSON objects of the tools, which tests/run validates
 REPEATS=$PWD/repeats # a line for each time that the check at hand began anew
@@ -558,7 +559,7 @@ patiently()
 		"$@" >out 2>err || status=$?
 		read_uptime
 		# Each turn ends before the limit of the test.
-		if ! $is_kept || [ $((uptime - test_began)) -ge $((SLOW * $(scale 60 1200))) ]; then
+		if ! $is_kept || [ $((uptime - test_began)) -ge $((LIMIT / 3)) ]; then
 			cat out err
 			return $status
 		fi
