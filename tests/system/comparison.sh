@@ -236,20 +236,20 @@ beside '-p with a list: receivers are compared, by their methods, with what may 
 	    .[1].receiver_method == "read" and .[0].why.bytes_per_call > 0)'
 ) & later
 together
-# Of three programs by the first of which no load is disturbed, and the last is the idlest
+# Three programs: soakers disturb no load, and the last uses least
 cat >busy.sh <<'END'
 online=$(cat /sys/devices/system/cpu/online) programs=$1
 shift
-for percent in 50 30 5; do
+for percent in 50 30 15; do
 	"$programs/"$percent-*/* "$online" 60 $percent >burnt &
 done
 exec "$@"
 END
 it '--wait-idle: the busiest of other programs is named, without control characters'; ( begin
-	mkdir 50-soaker 30-busiest 5-other
+	mkdir 50-soaker 30-busiest 15-other
 	cp "$HELPERS/burn" 50-soaker/zc-soaker
 	cp "$HELPERS/burn" "30-busiest/$(printf 'a) R (b\033[1m')"
-	cp "$HELPERS/burn" 5-other
+	cp "$HELPERS/burn" 15-other
 	alone='unshare --mount --pid --fork --kill-child --mount-proc'
 	$alone true || skip_check 'no privilege for namespaces'
 	names_it()

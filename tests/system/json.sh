@@ -25,7 +25,8 @@ beside 'zcc --json and zcs --json, three streams: an entry for each, in each int
 	    ".start | .connecting_to == {host: \"0\", port: $PORT} and all(.connected[]; .remote_host == \"127.0.0.1\")" \
 	    '.start.test_start | .num_streams == 3 and .method == "sendfile" and .omit == 0.2' \
 	    ".start.test_start | .duration == 0.8 and .files == 2 and .file_bytes == 300001" \
-	    '.start | .timestamp.timesecs > 1600000000 and .tcp_mss_default > 0 and (.version | startswith("zc "))'
+	    '.start.timestamp | .timesecs > 1600000000 and .timesecs == (.timemillisecs / 1000 | floor)' \
+	    '.start | .tcp_mss_default > 0 and (.version | startswith("zc "))'
 	for key in bytes warmup_bytes calls files retransmits; do
 		holds zcc.json ".end | .sum_sent.$key == ([.streams[].sender.$key] | add)"
 	done

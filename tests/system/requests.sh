@@ -111,6 +111,7 @@ beside 'zcc --request --json: a pause of zcc itself is counted, each interval ha
 	stop_zcs
 	grep -Eq '"pauses":\{"count":[1-9][0-9]*,"max":[0-9]+\.[0-9]+\}' held.out
 	jq -e '[.. | .longest_seconds? // empty] | length > 2 and . != sort' held.out
+	jq -e '.requests[0] | ([.intervals[].connections] | add) == .connections' held.out
 	grep -Eq '"bytes":[0-9]*0,.*"replies":[1-9][0-9]*,.*"silent":0' zcs.out
 ) & later
 beside 'zcc --request: an error has the % of an address with a zone'; ( begin

@@ -151,4 +151,20 @@ static void test_intervals(void)
 	ok(lines == 5, "an interval is printed if bytes came in it");
 }
 
-TESTS(test_figures, test_group, test_intervals)
+/* A client from which nothing comes, in its warm-up and after it. */
+static void test_silence(void)
+{
+	int i;
+
+	server_init(false);
+	group_join(&x, &client[0]);
+	client[0].bytes = 1;
+	for (i = 0; i < 6; i++) {
+		client[0].warming = i < 3;
+		group_look(&x);
+		ok(client[0].silence.still == (i > 3), "silence of a warm-up is no stall: look %d",
+		   i);
+	}
+}
+
+TESTS(test_figures, test_group, test_intervals, test_silence)

@@ -296,6 +296,16 @@ def test_failures():
     equal(hosts_report.total_cells(results, rows, "sender")[-1], "")
 
 
+def test_slowest():
+    """the slowest connection is named, and the bytes of all are added"""
+    one = {"receiver": "r", "round": 1, "sender_host": {}, "receiver_host": {}, "bytes": 2}
+    results = [dict(one, sender=name, bits_per_second=rate) for name, rate in (("a", 3e9), ("b", 1e9), ("c", 2e9))]
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        hosts_report.print_table({"hosts": dict.fromkeys("rabc"), "instrument": "soak"}, results)
+    equal(out.getvalue().splitlines()[-2:], ["3 connections in 1 round, 0 failed; 6 bytes",
+                                             "slowest: b to r, 1.000 Gbit/s at the receiver"])
+
+
 TESTS = [one for name, one in list(globals().items()) if name.startswith("test_")]
 FAILED = 0
 for number, one in enumerate(TESTS, 1):

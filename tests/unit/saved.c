@@ -103,6 +103,7 @@ static void test_wrong(void)
 					  HEAD SEND("1") MMAP("1") SEND("2"),
 					  HEAD SEND("1") SEND("3"),
 					  HEAD SEND("1") SEND("x"),
+					  HEAD SEND("1") SEND("-"),
 					  HEAD SEND("1") "# zcc 2.0\n" MMAP("1")};
 	const char *changes = /* what is put for what */
 		"\tbbr>|\tbbr>\tmore\tbbr|65536>65536.5|1000>1e999|1000>-1|1000>1e16|1000>nan|1000>1000x"

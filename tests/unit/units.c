@@ -66,9 +66,10 @@ static void test_wraps(void)
 /* Three seconds and the rest. */
 static void test_intervals(void)
 {
-	static const char *const row[] = {"bytes=1024 reads=5 seconds=1",
-					  "bytes=3072 reads=7 seconds=1",
-					  "bytes=2048 reads=3 seconds=1", "bytes=0 seconds=0.001"};
+	static const char *const row[] = {
+		"bytes=1024 reads=5 seconds=1", "bytes=3072 reads=7 seconds=1",
+		"bytes=2048 reads=3 seconds=1", "bytes=1024 reads=1 seconds=0.75",
+		"bytes=0 seconds=0.001"};
 	struct intervals s = {.period = 1, .requests = true};
 	struct figures f;
 	size_t i;
@@ -79,7 +80,8 @@ static void test_intervals(void)
 		intervals_row(&s, &f, (double)i, true, "");
 	}
 	intervals_end(&s);
-	expect(captured(), "a short rest is neither the least nor the greatest interval");
+	expect(captured(),
+	       "a rest of less than half a period is neither the least nor the greatest interval");
 	ok(s.n == 0 && s.seconds == 0 && s.most == 0, "the next table begins anew");
 }
 
