@@ -49,7 +49,7 @@ it '--bind-dev lo: the server listens there, and zcc names it'; ( begin; need ss
 	grep -q ' via lo,' out
 	stop_zcs
 ); ok
-it 'the built-in set: its bytes do not compress, and are zeros with --content zeros'; ( begin
+it 'the built-in set: its files differ and do not compress, and are zeros with --content zeros'; ( begin
 	for content in '' '--content zeros'; do
 		start_peer -w "bytes${content##* }"
 		exits 0 "$BIN/zcc" -s 0 -p "$PORT" --raw -n 1 $content
@@ -57,6 +57,7 @@ it 'the built-in set: its bytes do not compress, and are zeros with --content ze
 	done
 	head -c $((63 * 350 * 1024)) /dev/zero | cmp - byteszeros
 	[ "$(head -c 1000000 bytes | gzip -1 | wc -c)" -gt 990000 ]
+	[ "$(split -b 51200 --filter='md5sum' bytes | sort -u | wc -l)" -eq $((63 * 7)) ] # no part is there twice
 ); ok
 
 # Two hosts, for each check its own: host A receives, host B sends.

@@ -74,11 +74,7 @@ static void test_read(void)
 	int status;
 
 	environment_read(&e);
-	ok(strstr(e.host, "\nkernel: ") != NULL && e.cpus >= 1,
-	   "the kernel and the number of CPUs are known");
 	link_read(&l, "lo");
-	ok(strcmp(l.interface, "lo") == 0 && l.mtu > 0 && l.offloads[0] != '\0',
-	   "lo has an MTU and offloads");
 	link_read(&l, "no-such-dev");
 	ok(strcmp(l.interface, "no-such-dev") == 0 && l.mtu == 0 && l.offloads[0] == '\0' &&
 		   l.driver[0] == '\0',

@@ -32,22 +32,6 @@ static void test_entries(void)
 	}
 }
 
-static void test_builtin(void)
-{
-	static char a[BUILTIN_SIZE + 1], b[BUILTIN_SIZE];
-	struct fileset set;
-
-	fileset_open(&set, NULL, 0, false);
-	ok(set.builtin && set.n == BUILTIN_FILES && set.entries == BUILTIN_FILES &&
-		   set.bytes == (uint64_t)BUILTIN_FILES * BUILTIN_SIZE &&
-		   pread(set.file[0].fd, a, sizeof(a), 0) == BUILTIN_SIZE &&
-		   pread(set.file[BUILTIN_FILES - 1].fd, b, sizeof(b), 0) == BUILTIN_SIZE,
-	   "without names the built-in set is made, of files of one size");
-	ok(memcmp(a, b, BUILTIN_SIZE) != 0 && memcmp(a, a + BUILTIN_SIZE / 2, 4096) != 0,
-	   "built-in files differ, and do not repeat themselves");
-	fileset_close(&set);
-}
-
 /* Half of the descriptors are for files. */
 static void open_many(void *arg)
 {
@@ -67,4 +51,4 @@ static void test_many(void)
 	   "more files than half of the descriptors are an error");
 }
 
-TESTS(test_entries, test_builtin, test_many)
+TESTS(test_entries, test_many)
