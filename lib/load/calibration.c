@@ -69,10 +69,14 @@ struct rounds {
 };
 
 /* Adds a round.  Returns whether another one is needed: the last four do not agree, and the last two were not busy. */
-static bool rounds_add(struct rounds *r, double share, bool is_busy)
+static bool rounds_add(struct rounds *r, const struct load_sample *from,
+		       const struct load_sample *to, double most)
 {
-	r->share[r->n++] = share;
-	r->busy = is_busy ? r->busy + 1 : 0;
+	const double time = to->time - from->time;
+	const double host = fmax(0, to->host - from->host); /* it may be NAN */
+
+	r->share[r->n++] = (to->spin - from->spin + host) / time;
+	r->busy = (to->tasks - from->tasks) / time > most ? r->busy + 1 : 0;
 	r->spread = rounds_spread(r->share, r->n);
 	return r->spread > CAL_TOLERANCE && r->n < CAL_ROUNDS && r->busy < CAL_BUSY_ROUNDS;
 }
@@ -87,7 +91,6 @@ static void calibrate(struct soaker *s, struct calibration *c, double most, doub
 	struct windows *w = windows_start(&in, &c->cpus);
 	const struct load_sample *from, *to;
 	struct rounds r = {.n = 0};
-	double time, left;
 	int i;
 
 	do {
@@ -95,10 +98,9 @@ static void calibrate(struct soaker *s, struct calibration *c, double most, doub
 			windows_add(w);
 		from = windows_at(w, w->n - CAL_WINDOWS, c->cpus.n);
 		to = windows_at(w, w->n, c->cpus.n);
-		time = to->time - from->time;
-		report("calibrating: %.0f loops/sec\n", (to->work - from->work) * c->cpus.n / time);
-		left = to->spin - from->spin + fmax(0, to->host - from->host); /* it may be NAN */
-	} while (rounds_add(&r, left / time, (to->tasks - from->tasks) / time > most));
+		report("calibrating: %.0f loops/sec\n",
+		       (to->work - from->work) * c->cpus.n / (to->time - from->time));
+	} while (rounds_add(&r, from, to, most));
 	*spread = r.spread;
 	windows_store(w, (r.busy < CAL_BUSY_ROUNDS ? CAL_AGREE : r.busy) * CAL_WINDOWS, c);
 	for (i = 0; i < c->cpus.n; i++)

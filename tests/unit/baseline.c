@@ -6,17 +6,23 @@
 
 static void test_merge(void)
 {
-	struct baseline a[2] = {{.tasks = 0.01, .spin = 0.9, .spin_sd = 0.02, .speed = 100},
-				{.tasks = 0.02, .spin = 0.8, .speed = 50}};
-	struct baseline b[2] = {{.tasks = 0.03, .spin = 0.8, .spin_sd = 0.01, .speed = 80},
-				{.tasks = 0.02, .tasks_sd = 0.005, .spin = 0.8, .speed = 50}};
+	struct baseline a[2] = {
+		{.tasks = 0.01, .spin = 0.9, .spin_sd = 0.02, .speed = 100, .step = 0.003},
+		{.tasks = 0.02, .spin = 0.8, .speed = 50}};
+	struct baseline b[2] = {
+		{.tasks = 0.03, .spin = 0.8, .spin_sd = 0.01, .speed = 80, .step = 0.004},
+		{.tasks = 0.02, .tasks_sd = 0.005, .spin = 0.8, .speed = 50}};
 	struct calibration c = {.cpus.n = 2,
 				.cpu = a,
 				.windows = 4,
-				.all = {.tasks = 0.02, .tasks_sd = 0.01},
+				.all = {.tasks = 0.02, .tasks_sd = 0.01, .step = 0.006},
 				.others = 0.015};
-	const struct calibration other = {
-		.cpus.n = 2, .cpu = b, .windows = 12, .all.tasks = 0.03, .others = 0.025};
+	const struct calibration other = {.cpus.n = 2,
+					  .cpu = b,
+					  .windows = 12,
+					  .all.tasks = 0.03,
+					  .all.step = 0.008,
+					  .others = 0.025};
 	const double drift = baseline_merge(&c, &other);
 
 	/* Less time to spin and more for tasks are load that the first baseline had not. */
@@ -30,6 +36,8 @@ static void test_merge(void)
 	ok(near(c.others, 0.025) && near(c.windows, 12) && near(c.all.spin_sd, 0.03) &&
 		   near(c.all.tasks_sd, hypot(0.01 / sqrt(2), 0.005)),
 	   "a mean has the share of others of the busier; its windows deviate from their mean, and the baselines from it");
+	ok(near(a[0].step, 0.0025) && near(c.all.step, 0.005),
+	   "of two steps the mean is wrong by half of both, for a CPU and for all");
 }
 
 /* The soakers of two CPUs, whose counts stand still.  No gap is open. */

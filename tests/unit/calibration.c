@@ -24,14 +24,15 @@ static void test_end_of_rounds(void)
 		   near(rounds_spread(share, 5), 0.03),
 	   "the last four rounds must agree, whatever was before");
 	for (i = 0; i < LENGTH(cases); i++) {
+		struct load_sample from = {.time = 1}, to = {.time = 5, .spin = 2};
 		struct rounds r = {.n = 0};
-		bool is_busy;
 
 		at = cases[i].rounds;
 		do {
-			is_busy = *at == 'b';
-			at += is_busy;
-		} while (rounds_add(&r, 0.01 * (*at++ - '0'), is_busy));
+			to.tasks = *at == 'b' ? 2 : 0;
+			at += *at == 'b';
+			to.host = 0.04 * (*at++ - '0'); /* the host took as many percent */
+		} while (rounds_add(&r, &from, &to, 0.4));
 		ok(r.n == cases[i].n, "%s", cases[i].title);
 	}
 }
