@@ -76,7 +76,7 @@ beside 'with a warm-up and without: the same figures, and each figure of zcs is 
 		jq -es '.[0] as $c | [.[1].end.streams[] | {key: "\(.remote_port)", value: .receiver}] | from_entries as $zcs |
 		    [$c.start.connected, $c.end.streams] | transpose | length == 2 and all($zcs["\(.[0].local_port)"] as $r |
 		    .[1].receiver as $c | ($r | keys) == ($c | keys) and ($r | del(.socket) | to_entries |
-		    all($c[.key] == .value or ($c[.key] - .value | fabs) <= 1e-4 * (.value | fabs) + 1e-6)))' out last
+		    all($c[.key] == .value or ($c[.key] - .value | fabs) <= 0.01 * (.value | fabs) + 1e-6)))' out last
 		jq -c '.end | del(.first_stalls) | [paths | map(select(type == "string"))] | unique' out >keys$warmup
 	done
 	diff keys0 keys0.3
