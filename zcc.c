@@ -90,5 +90,6 @@ int main(int argc, char **argv)
 		die_of_signal();
 	if (error != NULL)
 		warnx("%s", error);
-	return error == NULL ? EXIT_SUCCESS : EXIT_FAILURE;
+	/* Threads of a run that is broken may still use what main has. */
+	exit(error == NULL ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -251,9 +251,24 @@ fails_with()
 	want=$1 pattern=$2
 	shift 2
 	exits "$want" "$@"
-	one_line err
 	not [ -s out ]
-	grep -q -e "$pattern" err || { echo "stderr does not match: $pattern"; return 1; }
+	says "$pattern"
+}
+says()
+{
+	one_line err
+	grep -q -e "$1" err || { echo "stderr does not match: $1"; return 1; }
+}
+# breaks 'pattern' zcc...: the same of a transfer that breaks, but for the report of what was sent
+breaks()
+{
+	pattern=$1
+	shift
+	exits 1 "$@"
+	head -n 1 out | grep -Eqx '[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)'
+	bytes_of out | grep -qx '[1-9][0-9]*'
+	grep -q "no receipt: the receiver's figures are not known" out
+	says "$pattern"
 }
 
 # check_usage 'pattern' TOOL [arguments...]: the tool rejects them with exit status 2 and one line on

@@ -493,7 +493,9 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 		if (r->repeats)
 			json_bool(&r->json, "repeated", true);
 		json_report_close(&r->json, error);
-	} else if (res != NULL && !opt->compares) {
+	} else if (res != NULL && (!opt->compares || r->fails)) {
+		if (opt->compares)
+			report("the run that failed:\n");
 		if (!r->repeats)
 			print_report(opt, res);
 	} else if (res != NULL && r->run <= 1 && !r->repeats && !opt->quiet) {

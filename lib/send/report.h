@@ -74,6 +74,7 @@ struct send_report {
 	bool has_warned;           /* a line said that a transfer was short */
 	_Atomic bool has_warned_of_tcp; /* a line said that the server has no Multipath TCP */
 	struct environment environment; /* of a report in JSON, or with -d */
+	bool fails;   /* the run that is reported failed: no row of a comparison has its figures */
 	bool repeats; /* the run that was reported last is made again, as its load is unsafe */
 	struct intervals intervals; /* their table, as text */
 	int run, runs; /* of a comparison: the run under way, from 1, and all of them at most */

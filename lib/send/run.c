@@ -4,6 +4,7 @@
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdarg.h>
 #include <sys/eventfd.h>
 
 #include "lib/report/figures.h"
@@ -363,7 +364,7 @@ void run_step(struct run *r, struct event *e, int events, void *arg)
 	t = ns_to_timespec(due > now ? due - now : 0);
 	if (ppoll(&p, 1, due != NEVER ? &t : NULL, NULL) > 0)
 		eventfd_read(r->wake, &ignored);
-	if (r->running == 0)
+	if (r->running == 0 || r->is_broken)
 		return;
 	now = now_ns();
 	for (i = 0; i < events; i++)
@@ -406,6 +407,21 @@ void run_stop(struct run *r, int why)
 		r->stop = why;
 	eventfd_write(r->wake, 1);
 	errno = e;
+}
+
+void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!atomic_exchange(&r->has_failed, true)) {
+		va_start(ap, fmt);
+		vsnprintf(r->failure, sizeof(r->failure), fmt, ap);
+		va_end(ap);
+		r->is_broken = true;
+		eventfd_write(r->wake, 1);
+	}
+	while (pthread_equal(pthread_self(), worker))
+		pause();
 }
 
 /* The main thread would come too late to read the host's figures. */

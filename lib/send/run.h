@@ -40,11 +40,13 @@ struct worker {
 
 struct run {
 	const struct send_options *opt;
-	int cport;          /* the own port of the run's first connection; 0: the kernel's choice */
-	_Atomic int stop;   /* 0, TIME_UP, or the signal that interrupts */
-	int how;            /* SHUT_WR or SHUT_RDWR: what a stop does to the workers' sockets */
-	struct gauge gauge; /* of the run under way */
-	bool in_turn;       /* runs are measured by idle time and by soaking in turn */
+	int cport;        /* the own port of the run's first connection; 0: the kernel's choice */
+	_Atomic int stop; /* 0, TIME_UP, or the signal that interrupts */
+	_Atomic bool is_broken, has_failed; /* a thread failed, and has stored why */
+	char failure[DIE_MAX];
+	int how;               /* SHUT_WR or SHUT_RDWR: what a stop does to the workers' sockets */
+	struct gauge gauge;    /* of the run under way */
+	bool in_turn;          /* runs are measured by idle time and by soaking in turn */
 	const char *interface; /* whose packets are counted; empty: none are */
 	void (*work)(void *worker);
 	char *workers;
@@ -132,6 +134,13 @@ void run_measured(struct run *r);
  * call it.
  */
 void run_stop(struct run *r, int why);
+
+/*
+ * Breaks the run: stores why, unless that is known already, and wakes the main thread, which reports what was measured and
+ * ends the program.  A worker does not return from it, so that its connection is reset at that end.
+ */
+void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Stores what the host did from r->begin to r->end. */
 void run_host_figures(const struct run *r, struct figures *f);

@@ -160,6 +160,20 @@ void stream_figures(struct stream *st)
  * How a stream fails.
  */
 
+void stream_end_here(struct stream *st)
+{
+	if (st->phase == STREAM_DONE)
+		return;
+	if (st->phase == STREAM_SENDING)
+		tcp_figures_read(st->sender.sock, true, &st->tcp);
+	/* What a call that still blocks has sent is in no count of this end. */
+	st->end = stream_mark(st);
+	st->phase = STREAM_DONE;
+}
+
+/* Breaks the transfer.  Only the main thread, which may watch the stream meanwhile, returns from it. */
+#define stream_fail(st, ...) run_break((st)->worker.run, (st)->worker.thread, __VA_ARGS__)
+
 static void die_if_refused(const struct stream *st, const struct figures *received)
 {
 	const char *word = received->refused;
@@ -176,14 +190,14 @@ static void die_if_refused(const struct stream *st, const struct figures *receiv
 }
 
 /*
- * Dies of a failed call on the socket, or of a failed send of the file `f`.  While the connection is open, the
+ * Fails because of a failed call on the socket, or of a failed send of the file `f`.  While the connection is open, the
  * cause is the file, the kernel or its memory; ENOBUFS means that too much is pinned.  A server that rejects a
  * stream sends the reason and closes.  A zcs --reply reads 4 bytes and closes: what its socket's buffer took is
  * acknowledged.
  */
 #define REPLY_ACKED (1024 * 1024)
 
-static _Noreturn void die_of_send(const struct stream *st, const struct file *f)
+static void fail_of_send(const struct stream *st, const struct file *f)
 {
 	const int e = errno;
 	const bool ended = e == EPIPE || e == ECONNRESET;
@@ -199,14 +213,15 @@ static _Noreturn void die_of_send(const struct stream *st, const struct file *f)
 	ssize_t n;
 
 	if (f != NULL && e != ENOBUFS && poll(&p, 1, 0) >= 0 && (p.revents & POLLHUP) == 0)
-		die("%s: -m %s cannot send it: %s", f->name, st->sender.method->name, strerror(e));
+		stream_fail(st, "%s: -m %s cannot send it: %s", f->name, st->sender.method->name,
+			    strerror(e));
 	if (ended && !st->opt->raw) {
 		n = recv(st->sender.sock, line, sizeof(line), MSG_DONTWAIT);
 		if (n > 0 && receipt_parse(line, (size_t)n, &received) == NULL)
 			die_if_refused(st, &received);
 	}
-	die("%s: %s after %" PRIu64 " byte%s%s", st->peer, why, acked, plural(acked),
-	    ended && !st->opt->raw && acked < REPLY_ACKED ? ": is it a zcs --reply?" : "");
+	stream_fail(st, "%s: %s after %" PRIu64 " byte%s%s", st->peer, why, acked, plural(acked),
+		    ended && !st->opt->raw && acked < REPLY_ACKED ? ": is it a zcs --reply?" : "");
 }
 
 void stream_watch(struct stream *st)
@@ -218,10 +233,13 @@ void stream_watch(struct stream *st)
 	/* A file that cannot be read leaves nothing to be acknowledged. */
 	if (progress == st->progress && st->phase != STREAM_DONE &&
 	    (waits || unacknowledged(st) > 0))
-		die("%s: the server accepted no data for %g seconds (--timeout%s) after %" PRIu64
-		    " byte%s",
-		    st->peer, st->opt->timeout,
-		    st->opt->pace > 0 ? ", and two segments at --pace" : "", acked, plural(acked));
+		stream_fail(
+			st,
+			"%s: the server accepted no data for %g seconds (--timeout%s) after %" PRIu64
+			" byte%s",
+			st->peer, st->opt->timeout,
+			st->opt->pace > 0 ? ", and two segments at --pace" : "", acked,
+			plural(acked));
 	st->progress = progress;
 }
 
@@ -255,7 +273,7 @@ static void headers_send(struct stream *st, struct headers *h)
 	while (done < h->len) {
 		n = send(st->sender.sock, h->buf + done, h->len - done, MSG_MORE);
 		if (n < 0 && sender_failed(&st->sender))
-			die_of_send(st, NULL);
+			fail_of_send(st, NULL);
 		if (n < 0 && sender_stopped(&st->sender))
 			break;
 		done += n > 0 ? (size_t)n : 0;
@@ -281,11 +299,11 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 		st->worker.sock = st->sender.sock;
 		n = sender_send(&st->sender, f->fd, (off_t)off, len);
 		if (n < 0)
-			die_of_send(st, f);
+			fail_of_send(st, f);
 		if (n == len)
 			st->files++;
 		else if (!sender_stopped(&st->sender))
-			die("%s: shrank while it was being sent", f->name);
+			stream_fail(st, "%s: shrank while it was being sent", f->name);
 		off += len;
 		st->left -= len;
 	} while (off < f->size && st->left > 0 && !sender_stopped(&st->sender));
@@ -345,14 +363,18 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 	if (len > 0 && why == NULL)
 		die_if_refused(st, received);
 	if (closed && left > 0)
-		die("%s: the server closed the connection before it had acknowledged the last "
-		    "%" PRIu64 " byte%s%s",
-		    st->peer, left, plural(left),
-		    is_slow ? ": at this --pace it is silent for longer than zcs --idle-timeout"
-			    : "");
+		stream_fail(
+			st,
+			"%s: the server closed the connection before it had acknowledged the last "
+			"%" PRIu64 " byte%s%s",
+			st->peer, left, plural(left),
+			is_slow ? ": at this --pace it is silent for longer than zcs --idle-timeout"
+				: "");
 	if (why != NULL && *st->sender.stop <= 0)
-		die("%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
-		    st->peer, why);
+		stream_fail(
+			st,
+			"%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
+			st->peer, why);
 	st->result->has_receipt = len > 0 && why == NULL;
 }
 
@@ -399,7 +421,7 @@ static void finish_receipt(struct stream *st)
 		else if (n < 0 && *st->sender.stop > 0)
 			break;
 		else if (n < 0 && errno != EINTR)
-			die_of_send(st, NULL);
+			fail_of_send(st, NULL);
 	}
 	take_receipt(st, buf, len, n == 0);
 	end_measuring(st);
@@ -414,7 +436,7 @@ ssize_t stream_discard(const struct stream *st)
 	if (n == 0)
 		errno = sock_get(st->sender.sock, SOL_SOCKET, SO_ERROR);
 	if (n <= 0 && errno != 0 && errno != EAGAIN && errno != EINTR)
-		die_of_send(st, NULL);
+		fail_of_send(st, NULL);
 	return n;
 }
 
@@ -460,7 +482,7 @@ void stream_work(void *stream)
 	st->worker.sock = -1;
 	st->phase = STREAM_WAITING;
 	if (shutdown(st->sender.sock, SHUT_WR) != 0 && errno != ENOTCONN)
-		die_of_send(st, NULL);
+		fail_of_send(st, NULL);
 	tcp_figures_read(st->sender.sock, true, &st->tcp);
 	if (st->opt->raw)
 		finish_raw(st);

@@ -123,9 +123,21 @@ static void oversee(struct transfer *t)
 		[ON_DISCARD] = {opt->raw ? r->start_ns : NEVER, on_discard},
 	};
 
-	while (r->running > 0)
+	while (r->running > 0 && !r->is_broken)
 		run_step(r, e, EVENTS, t);
 	report_clear_progress(t->report);
+}
+
+/* Ends what is measured of a run that is broken.  The program ends with it: its connections are reset then. */
+static void break_off(struct transfer *t)
+{
+	struct run *r = t->run;
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++)
+		stream_end_here(&t->stream[i]);
+	if (atomic_exchange(&r->measuring, 0) > 0)
+		gauge_end(&r->gauge, &r->end, r->interface);
 }
 
 /*
@@ -238,8 +250,11 @@ void transfer_run(struct transfer *t)
 		t->stream[i].last = t->stream[i].begin;
 	}
 	oversee(t);
-	run_end(r);
-	if (t->measuring)
+	if (r->is_broken)
+		break_off(t);
+	else
+		run_end(r);
+	if (t->measuring && !r->is_broken)
 		run_baseline_after(r);
 	sum_up(t);
 }

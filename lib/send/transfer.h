@@ -66,8 +66,14 @@ struct stream {
  */
 void stream_open(struct stream *st, int sock, uint64_t chunk, const _Atomic int *stop);
 
-/* Sends all and waits for the receipt, in the stream's own thread.  Dies of what goes wrong. */
+/*
+ * Sends all and waits for the receipt, in the stream's own thread.  What goes wrong breaks the run; a server that
+ * rejects the stream is an error without figures.
+ */
 void stream_work(void *stream);
+
+/* Ends what is counted of a stream when the run is broken, called by the main thread. */
+void stream_end_here(struct stream *st);
 
 /* Reads a stream, even after a reset.  Any thread may call it. */
 struct stream_mark stream_mark(const struct stream *st);
@@ -82,7 +88,7 @@ void stream_begin(struct stream *st, struct stream_mark mark);
 void stream_interval(struct stream *st);
 
 /*
- * To be called once in each --timeout.  Dies if since the last call the server has neither taken
+ * To be called once in each --timeout.  Breaks the run if since the last call the server has neither taken
  * nor sent anything, though it has something to acknowledge or to answer.
  */
 void stream_watch(struct stream *st);
@@ -90,7 +96,7 @@ void stream_watch(struct stream *st);
 /*
  * Discards what a raw server has sent: a receive buffer with data left in it would have the
  * connection reset when it is closed, and a full one stops the server.  Returns how many bytes,
- * 0 at the end of stream, -1 with errno; dies if the connection is reset.
+ * 0 at the end of stream, -1 with errno; breaks the run if the connection is reset.
  */
 ssize_t stream_discard(const struct stream *st);
 
@@ -115,7 +121,10 @@ struct transfer {
  */
 bool transfer_open(struct transfer *t);
 
-/* Sends, and returns when all streams have come to their end; t->result then has the figures. */
+/*
+ * Sends, and returns when all streams have come to their end, or the run is broken; t->result then has the figures.  The
+ * threads of a broken run still use the streams.
+ */
 void transfer_run(struct transfer *t);
 
 void transfer_close(struct transfer *t);

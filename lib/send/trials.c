@@ -266,13 +266,15 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 {
 	const struct send_result *res = &t->result;
 	struct send_report *rep = a->report;
-	const char *error = result_check(res, a->now.streams, why);
+	const char *error = a->run->is_broken ? a->run->failure
+					      : result_check(res, a->now.streams, why);
 	char reasons[UNSAFE_STRLEN];
 
 	if (a->run->stop > 0)
 		error = "interrupted";
 	else if (error != NULL)
 		error = die_line(error, why);
+	rep->fails = error != NULL && a->run->stop <= 0;
 	rep->repeats = false;
 	a->remote_measures = res->receipts > 0 && !res->local &&
 			     strcmp(res->received.no_load, NO_LOAD_OFF) != 0;
@@ -311,6 +313,9 @@ static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MA
 		report_start(a->report, &t.result.target, &t.result);
 		transfer_run(&t);
 	}
+	/* Without a byte there are no figures. */
+	if (a->run->is_broken && a->run->stop <= 0 && (!t.measuring || t.result.sent.bytes == 0))
+		die("%s", a->run->failure);
 	if (!t.measuring && a->run->stop <= 0)
 		die("everything was sent before the warm-up ended: send more (-n, -t)");
 	if (!t.measuring) { /* the program ends: what is open stays so */
@@ -319,8 +324,11 @@ static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MA
 			warnx("interrupted before the warm-up ended: nothing was measured");
 		return "interrupted";
 	}
+	if (a->run->is_broken) /* another thread may die, and would end the report */
+		pthread_mutex_lock(&a->report->lock);
 	error = judge(a, &t, i, retry, why);
-	transfer_close(&t);
+	if (!a->run->is_broken)
+		transfer_close(&t);
 	return error;
 }
 
@@ -476,7 +484,8 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 		error = fileset_error(&a->set, why);
 	if (c->is_wanted && a->plan.rounds > 0)
 		comparison_print(c, error);
-	fileset_close(&a->set);
+	if (!a->run->is_broken)
+		fileset_close(&a->set);
 	plan_close(&a->plan);
 	rounds_close(&r);
 	return error;

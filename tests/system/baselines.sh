@@ -108,6 +108,11 @@ it 'zcc -c -f FILE: that calibration is used, and the baseline is a file'; ( beg
 	jq -e '.end.host | .baseline == "file" and (has("drift_percent") | not)' out
 	not grep 'own baselines' err
 ); ok
+it 'zcc -c, a server that goes away: the load is that up to then, and the status 1'; ( begin
+	cut_short() { start_peer -l 10000000 -R && "$zcc" -c --calibration=good -s 0 -p "$PORT" --pace 20m -t 60 --json; }
+	soaking cut_short || [ $? -eq 1 ]
+	jq -e '.error != null and .end.sum_sent.bytes > 9000000 and (.end.host | .baseline == "file" and .cost_us_per_kib > 0)' out
+); ok
 it 'zcc -c: an interrupt in the first baseline ends it before it connects, and nothing is left'; ( begin
 	env --default-signal=INT "$real_zcc" -c --wait 60 -s 0 -p "$PORT" tiny >out 2>err &
 	p=$!

@@ -91,12 +91,14 @@ last()
 		wait_until met
 	done
 }
-# gives_up NAME: by --timeout 1, with one line and without a report, after five silent intervals of 0.1 s or more
+# gives_up NAME: by --timeout 1, with one line and a report of what was sent, after five silent intervals of 0.1 s or more
 gives_up()
 {
 	zcc_ends "$1" 1
 	one_line "$1.err"
 	grep -q "^zcc: .*:$PORT: the server accepted no data for 1[0-9.]* seconds (--timeout[^)]*) after [1-9]" "$1.err"
+	[ "$(bytes_of "$1.out")" -gt 0 ]
+	grep -q '^    no receipt: ' "$1.out"
 	intervals "$1" | tail -n 5 | prints_nothing grep -v '^0$'
 }
 # pull HOST: that end of the cable

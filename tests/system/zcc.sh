@@ -187,23 +187,46 @@ it 'more entries than 32 bits, or with --raw more bytes than 64 bits can say: on
 # The options of the peer, those of zcc, its line.  Of a server that goes away slowly: at most what it read and its small
 # buffer took.
 server='127.0.0.1:[0-9]*: the server'
-while IFS=';' read -r peer options title line; do
-	beside "$title: one line that names it, exit 1, no report"; ( begin
+# It has a report of what was sent, or it fails without one.
+while IFS=';' read -r how peer options title line; do
+	beside "$title: one line that names it, exit 1; it $how"; ( begin
 		cp ../file ../tiny .
 		start_peer $peer
-		fails "^zcc: $line$" timeout 20 "$zcc" -s 0 -p "$PORT" $options
+		$how "^zcc: $line$" timeout 20 "$zcc" -s 0 -p "$PORT" $options
 		kill -USR1 "$PEER" 2>/dev/null || :
 	) & later
 done <<END
--f;--timeout 0.2 file;--timeout: a server that takes no connection;cannot connect to 0 port [0-9]*: Connection timed out
--l 100000 -R;-n 1000 file;a server that goes away;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
--n 3 -l 100000 -R;-P 3 -t 60 file;-P 3: a server that goes away from one of them;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
--R;tiny;a server that resets the connection when it has all;$server reset the connection after 1 byte: is it a zcs --reply?
--R;--raw tiny;--raw: a server that resets the connection when it has all;$server reset the connection after 1 byte
--x -s;-i 4k -o 200k file;a server that closes before the last byte is acknowledged;$server closed the connection before it had acknowledged the last [1-9][0-9]* bytes\\?
--k;--timeout 0.3 tiny;--timeout: a server that takes all and never answers;$server accepted no data for 0.3 seconds (--timeout) after 1 byte
--d 1 -l 2000 -R;-o 200k -n 1000 file;a server that goes away slowly: the bytes are those acknowledged, not those in the send buffer;$server .* the connection after [1-6]\\?[0-9]\\{1,4\\} bytes: is it a zcs --reply?
+fails;-f;--timeout 0.2 file;--timeout: a server that takes no connection;cannot connect to 0 port [0-9]*: Connection timed out
+breaks;-l 100000 -R;-n 1000 file;a server that goes away;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
+breaks;-n 3 -l 100000 -R;-P 3 -t 60 file;-P 3: a server that goes away from one of them;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
+breaks;-R;tiny;a server that resets the connection when it has all;$server reset the connection after 1 byte: is it a zcs --reply?
+breaks;-R;--raw tiny;--raw: a server that resets the connection when it has all;$server reset the connection after 1 byte
+breaks;-x -s;-i 4k -o 200k file;a server that closes before the last byte is acknowledged;$server closed the connection before it had acknowledged the last [1-9][0-9]* bytes\\?
+breaks;-k;--timeout 0.3 tiny;--timeout: a server that takes all and never answers;$server accepted no data for 0.3 seconds (--timeout) after 1 byte
+breaks;-d 1 -l 2000 -R;-o 200k -n 1000 file;a server that goes away slowly: the bytes are those acknowledged, not those in the send buffer;$server .* the connection after [1-6]\\?[0-9]\\{1,4\\} bytes: is it a zcs --reply?
 END
+beside 'zcs is killed in mid-transfer: the report has the figures so far, those of the run that failed behind complete rounds'; ( begin; need ss jq
+	acked() { ss -tinH "dport = :$PORT" | grep -q 'bytes_acked:[1-9][0-9]\{5\}'; }
+	start_zcs
+	start_zcc text --idle -t 60 --pace 20m -I 0.1 -P 2
+	wait_until grep -q '^ *stream 2  *[1-9]' text.out
+	start_zcc events --idle -t 60 --pace 20m -I 0.1 --json-stream
+	wait_until grep -q '"event":"interval"' events.out
+	start_zcc rounds -t 0.2 -b 1k,2k -r 1000
+	wait_until counts -gt 5 grep -c ' in [0-9.]* s, ' zcs.out
+	kill -STOP $ZCS
+	wait_until acked
+	kill -KILL $ZCS
+	for name in text events rounds; do zcc_ends $name 1; done
+	grep '^zcc: 127.0.0.1:[0-9]*: the server \(closed\|reset\) the connection after [1-9][0-9]* bytes$' text.err
+	[ "$(bytes_of text.out)" -gt 100000 ]
+	grep -q '^    no receipt: ' text.out
+	grep -Eq '^    load  .*(%|-$)' text.out # with a reason on stderr, where there is none
+	jq -es 'map({key: .event, value: .data}) | .[-2:] | from_entries | (.end | .receipts == 0 and .sum_sent.bytes > 100000 and
+	    (has("sum_received") or has("remote") | not) and (.host | has("load_percent") or has("unsafe"))) and .error != null' events.out
+	grep '^zcc: round [0-9]*, .*: the server \(closed\|reset\) the connection after [1-9][0-9]* bytes$' rounds.err
+	sed -n '/^the run that failed:$/,$p' rounds.out | grep -A 99 '^    no receipt: ' | grep -q '^[1-9][0-9]* rounds\? of 2 runs'
+) & later
 beside 'a second signal, another one, ends zcc in a send that blocks at once, without a report'; ( begin
 	start_peer -s
 	start_zcc held -t 60 ../file
