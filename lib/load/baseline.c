@@ -19,7 +19,7 @@ static void sum_up(struct load_sample *at, int n)
 		sum->spin += one->spin;
 		sum->work += one->work;
 		sum->tasks += one->tasks;
-		sum->host += one->host;
+		sum->stolen += one->stolen;
 		sum->switches += one->switches;
 	}
 }
@@ -168,7 +168,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	return drift;
 }
 
-int baseline_held(const struct calibration *c)
+int baseline_starved(const struct calibration *c)
 {
 	int i;
 
@@ -178,12 +178,12 @@ int baseline_held(const struct calibration *c)
 	return -1;
 }
 
-void baseline_warn_held(const struct calibration *c, const char *when, const char *what,
-			const char *result)
+void baseline_warn_starved(const struct calibration *c, const char *when, const char *what,
+			   const char *result)
 {
 	char busiest[BUSIEST_STRLEN];
 
 	busiest_find(busiest);
-	warnx("CPU %d left its soaker no time %s %s: %s%s", c->cpus.id[baseline_held(c)], when,
+	warnx("CPU %d left its soaker no time %s %s: %s%s", c->cpus.id[baseline_starved(c)], when,
 	      what, result, busiest);
 }

@@ -56,14 +56,14 @@ void baseline_sample(const struct instrument *in, const struct calibration *c,
 int baseline_windows(double seconds);
 
 /* The index of the first CPU without a baseline, as other programs left its soaker no time; -1: all have one. */
-int baseline_held(const struct calibration *c);
+int baseline_starved(const struct calibration *c);
 
 /*
- * Warns of the CPU that baseline_held() finds: when it had no time for its soaker ("before the", "run"), what
+ * Warns of the CPU that baseline_starved() finds: when it had no time for its soaker ("before the", "run"), what
  * results, and which program is the busiest.
  */
-void baseline_warn_held(const struct calibration *c, const char *when, const char *what,
-			const char *result);
+void baseline_warn_starved(const struct calibration *c, const char *when, const char *what,
+			   const char *result);
 
 /* Makes c the mean of two baselines; returns by how much they differ, in shares of load. */
 double baseline_merge(struct calibration *c, const struct calibration *other);

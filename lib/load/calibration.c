@@ -73,9 +73,9 @@ static bool rounds_add(struct rounds *r, const struct load_sample *from,
 		       const struct load_sample *to, double most)
 {
 	const double time = to->time - from->time;
-	const double host = fmax(0, to->host - from->host); /* it may be NAN */
+	const double stolen = fmax(0, to->stolen - from->stolen); /* it may be NAN */
 
-	r->share[r->n++] = (to->spin - from->spin + host) / time;
+	r->share[r->n++] = (to->spin - from->spin + stolen) / time;
 	r->busy = (to->tasks - from->tasks) / time > most ? r->busy + 1 : 0;
 	r->spread = rounds_spread(r->share, r->n);
 	return r->spread > CAL_TOLERANCE && r->n < CAL_ROUNDS && r->busy < CAL_BUSY_ROUNDS;
@@ -126,7 +126,7 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 		die("%s", why);
 	calibrate(s, &c, force ? INFINITY : CAL_BUSY, &spread);
 	soaker_stop(s);
-	held = baseline_held(&c);
+	held = baseline_starved(&c);
 	if (c.others > CAL_BUSY && !force)
 		die(busy, 100 * c.others,
 		    "stop them, or calibrate while it is idle, such as after a boot: that "
@@ -195,7 +195,7 @@ const char *calibration_read(FILE *f, struct calibration *c)
 	long version;
 	int n;
 
-	*c = (struct calibration){.shared = true};
+	*c = (struct calibration){.of_file = true};
 	/* NOLINTNEXTLINE(cert-err34-c): all numbers are checked */
 	n = fscanf(f, "%lf soaker %ld", &c->total, &version);
 	if (n > 0 && is_within(c->total, MOST)) {

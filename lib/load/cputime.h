@@ -39,7 +39,7 @@ bool cpu_times_are_measured(const struct cpus *cpus, char *why, size_t size);
 #define TICKS_SECONDS 0.1 /* in less time there are a few steps, which are noise */
 
 /*
- * The time that the host of a virtual machine took between two readings of its column: 0 where one is not known, or
+ * The time that the hypervisor took between two readings of its column: 0 where one is not known, or
  * the counter stepped back.
  */
 double steal_between(double from, double to);

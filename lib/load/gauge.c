@@ -61,23 +61,24 @@ static bool is_first_line(struct gauge *g, unsigned reason)
  * if the machine is busy.  Returns false if there is no baseline: *stop ended it, or other programs left a soaker no
  * time.
  */
-static bool measure(struct gauge *g, bool second, struct calibration *c, const _Atomic int *stop)
+static bool measure_idle(struct gauge *g, bool second, struct calibration *c,
+			 const _Atomic int *stop)
 {
 	const char *what = g->setup->what;
 	bool is_whole, is_said;
 
 	if (!baseline_measure(&g->instrument, c, g->seconds, stop))
 		return false;
-	is_whole = baseline_held(c) < 0;
+	is_whole = baseline_starved(c) < 0;
 	g->half = second && !is_whole;
 	if (is_whole && !(c->others > CAL_BUSY)) /* NAN: a CPU was offline, and has its own line */
 		return true;
 	is_said = atomic_fetch_or(&g->said.reasons, UNSAFE_BASELINE_BUSY) & UNSAFE_BASELINE_BUSY;
 	if (!is_whole && !second && is_first_line(g, UNSAFE_BASELINE_BUSY))
-		baseline_warn_held(c, "before the", what, "no load is measured");
+		baseline_warn_starved(c, "before the", what, "no load is measured");
 	else if (!is_whole && second && !is_said)
-		baseline_warn_held(c, "after the", what,
-				   "the load is unsafe, as only the baseline before counts");
+		baseline_warn_starved(c, "after the", what,
+				      "the load is unsafe, as only the baseline before counts");
 	else if (is_whole && !is_said)
 		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: %s",
 		      what, 100 * c->others,
@@ -118,7 +119,7 @@ void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to
 		return;
 	g->after = (struct calibration){.cpus = c->cpus};
 	g->seconds = fmax(g->seconds, (to->sum.time - from->sum.time) / c->cpus.n);
-	if (!measure(g, true, &g->after, stop)) {
+	if (!measure_idle(g, true, &g->after, stop)) {
 		free(g->after.cpu);
 		g->after.cpu = NULL;
 		return;
@@ -192,7 +193,7 @@ bool gauge_start(struct gauge *g, double seconds)
 		g->baseline = BASELINE_NONE;
 	}
 	g->seconds = seconds;
-	if (g->baseline != BASELINE_OWN || measure(g, false, &g->calibration, NULL))
+	if (g->baseline != BASELINE_OWN || measure_idle(g, false, &g->calibration, NULL))
 		return true;
 	gauge_stop(g);
 	g->missing = UNSAFE_BASELINE_BUSY;

@@ -262,7 +262,7 @@ void idle_stop(struct instrument *in)
  * The instrument.
  */
 
-/* The share of the time that was not idle.  Half of what the host took counts as idle time. */
+/* The share of the time that was not idle.  Half of what the hypervisor took counts as idle time. */
 static double busy_between(const struct load_sample *from, const struct load_sample *to)
 {
 	const double steal = steal_between(from->steal, to->steal);

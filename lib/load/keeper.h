@@ -73,7 +73,7 @@ struct soak_cpu {
 	_Atomic uint64_t dirty_ns; /* time in which the soaker waited for memory */
 	_Atomic uint64_t switches; /* how often the soaker was switched out */
 	_Atomic uint64_t
-		host_ns; /* time that the thread's CPU clock lacks although it had the CPU */
+		stolen_ns; /* time that the thread's CPU clock lacks although it had the CPU */
 	_Atomic uint32_t changes; /* odd while counts that belong together are changed */
 	_Atomic uint64_t gap_min; /* the shortest gap that counts, in ns */
 	_Atomic bool away;        /* the CPU is unavailable, and the soaker sleeps */
@@ -97,10 +97,10 @@ struct soaker {
 		stops; /* how often the soakers were stopped or continued: odd if they are stopped */
 	_Atomic uint32_t parked; /* the soakers sleep: a futex(2) on which they wait for 0 */
 	bool weight;             /* the soakers may take CPU from other programs */
-	bool sees_host; /* a thread's CPU clock lacks what the host took, and nothing else */
-	char clock[32]; /* the kernel's clock source at the start; empty: not known */
-	long online;    /* how many CPUs were online at the start */
-	int n;          /* how many CPUs are soaked */
+	bool sees_steal; /* a thread's CPU clock lacks what the hypervisor took, and nothing else */
+	char clock[32];  /* the kernel's clock source at the start; empty: not known */
+	long online;     /* how many CPUs were online at the start */
+	int n;           /* how many CPUs are soaked */
 	struct soak_cpu cpu[];
 };
 

@@ -23,7 +23,7 @@ enum {
 	UNSAFE_CLOCK_SLOW = 1 << 4,      /* reading the clock takes long: short gaps are not seen */
 	UNSAFE_CLOCK_CHANGED = 1 << 5,   /* the clock source has changed since the start */
 	UNSAFE_WEIGHT = 1 << 6,          /* the soakers may take CPU from other programs */
-	UNSAFE_STEAL = 1 << 7,           /* the host of a virtual machine took more than 1 % */
+	UNSAFE_STEAL = 1 << 7,           /* the hypervisor took more than 1 % */
 	UNSAFE_BASELINE_OLD = 1 << 8,    /* the baseline was measured over an hour ago */
 	UNSAFE_BASELINE_BUSY = 1 << 9,   /* the machine was not idle then */
 	UNSAFE_CALIBRATION = 1 << 10,    /* the load is below 0 by more than its uncertainty */
@@ -64,7 +64,7 @@ struct limits_mark {
 /* The reasons that a load between two moments is unsafe. */
 unsigned limits_between(const struct limits_mark *from, const struct limits_mark *to);
 
-/* UNSAFE_STEAL if the host took too great a share of the CPUs, else 0; NAN: not known. */
+/* UNSAFE_STEAL if the hypervisor took too great a share of the CPUs, else 0; NAN: not known. */
 unsigned limits_steal(double share);
 
 /* A part of a message about soaking that advises --idle: the text, or nothing where --idle would be refused. */

@@ -2,9 +2,10 @@
 
 #include "lib/load/statistics.h"
 
-#define MIN_RAN 0.1 /* share of the time: soakers that ran for less saw too little of the host */
+#define MIN_RAN                                                                                    \
+	0.1 /* share of the time: soakers that ran for less saw too little of the hypervisor */
 
-double host_took(double seen, double counted, double spin, double total, double *doubt)
+double time_stolen(double seen, double counted, double spin, double total, double *doubt)
 {
 	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
 	const double likely = seen / fmax(spin / total, MIN_RAN);
@@ -22,12 +23,12 @@ double host_took(double seen, double counted, double spin, double total, double 
 /*
  * What makes a load uncertain, beside its baseline's unsteadiness: starting and ending a measurement
  * (forks, readings, the last wake-ups), which take CPU time once, however many CPUs there are; and the
- * host, which also slows CPUs and then takes of their time.  Both constants were measured where
+ * hypervisor, which also slows CPUs and then takes of their time.  Both constants were measured where
  * tests/bench/accuracy found the load of a known program off.
  */
-#define EDGE_SECONDS 6e-3 /* of CPU time */
-#define HOST_SHARE   0.1  /* of the slowing */
-#define SLOWED_MOST  0.5  /* a slowing beyond this is no host's doing */
+#define EDGE_SECONDS     6e-3 /* of CPU time */
+#define HYPERVISOR_SHARE 0.1  /* of the slowing */
+#define SLOWED_MOST      0.5  /* a slowing beyond this is no hypervisor's doing */
 
 double load_step(int lines, bool iowait_rose)
 {
@@ -40,21 +41,22 @@ double load_step(int lines, bool iowait_rose)
  * Stores half of the 95 % interval, and the part of it that all runs share.  Six things are uncertain:
  * which share of its time the soaker spins, in the share `left` to it; what the idle machine's tasks
  * took in the time of the load, and in that of its baseline, as the bursts even out over either;
- * the edges; the time that the host took (`stolen`, a share; with it stands the step in which idle time
- * is counted), and how the host slowed.
+ * the edges; the time that the hypervisor took (`stolen`, a share; with it stands the step in which idle time
+ * is counted), and how it slowed.
  */
 static void uncertainty(const struct calibration *c, const struct baseline *b, struct load *l,
-			double left, double stolen, bool has_host)
+			double left, double stolen, bool has_steal)
 {
 	const double windows = fmax(2, c->windows), tasks = student_t(windows - 1) * b->tasks_sd;
 	const double spin = 2 * b->spin_sd * fmin(1, left), idle = tasks / sqrt(windows);
 	const double bursts = tasks * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
 	const double edge = EDGE_SECONDS / l->seconds / l->cpus;
-	const double host = has_host ? HOST_SHARE * fmin(fabs(l->slowed), SLOWED_MOST) : 0;
-	const double baseline = hypot(hypot(spin, idle), b->step), always = hypot(edge, host);
+	const double hypervisor = has_steal ? HYPERVISOR_SHARE * fmin(fabs(l->slowed), SLOWED_MOST)
+					    : 0;
+	const double baseline = hypot(hypot(spin, idle), b->step), always = hypot(edge, hypervisor);
 
 	l->uncertainty = hypot(hypot(baseline, always), hypot(bursts, stolen));
-	l->shared = c->shared ? hypot(baseline, always) : always;
+	l->shared = c->of_file ? hypot(baseline, always) : always;
 	/* Between two baselines that differ any other may have been the right one. */
 	l->uncertainty = fmax(l->uncertainty, fabs(b->drift) / 2);
 }
@@ -75,7 +77,7 @@ static double spin_slowed(double spin, double slowed)
 	return fmax(spin / 2, 1 - (1 - spin) / (1 - slowed));
 }
 
-/* The load by the idle time between two samples: the half of what the host took was idle time, too. */
+/* The load by the idle time between two samples: the half of what the hypervisor took was idle time, too. */
 static void load_of_idle(const struct calibration *c, const struct baseline *b,
 			 const struct load_sample *from, const struct load_sample *to, int i,
 			 struct load *l)
@@ -90,26 +92,26 @@ static void load_of_idle(const struct calibration *c, const struct baseline *b,
 	uncertainty(c, b, l, 0, hypot(stolen, step) / total, false);
 }
 
-/* The load by what the soakers spun between two samples, less what the host took. */
+/* The load by what the soakers spun between two samples, less what the hypervisor took. */
 static void load_of_spin(const struct calibration *c, const struct baseline *b,
 			 const struct load_sample *from, const struct load_sample *to,
 			 struct load *l)
 {
 	const double total = to->time - from->time;
-	double spin = to->spin - from->spin, host = 0, doubt = 0;
-	const bool has_host = to->steal > 0;
+	double spin = to->spin - from->spin, stolen = 0, doubt = 0;
+	const bool has_steal = to->steal > 0;
 
-	if (has_host)
-		host = host_took(to->host - from->host, steal_between(from->steal, to->steal), spin,
-				 total, &doubt);
+	if (has_steal)
+		stolen = time_stolen(to->stolen - from->stolen,
+				     steal_between(from->steal, to->steal), spin, total, &doubt);
 	strcpy(l->instrument, LOAD_BY_SOAKING);
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
 	spin *= b->spin / spin_slowed(b->spin, l->slowed);
 	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
 	l->tasks = fmax(0, to->tasks - from->tasks) / total;
 	l->switches = fmax(0, to->switches - from->switches) / l->seconds;
-	l->load = 1 - b->tasks - (spin + host) / total;
-	uncertainty(c, b, l, spin / total, doubt / total, has_host);
+	l->load = 1 - b->tasks - (spin + stolen) / total;
+	uncertainty(c, b, l, spin / total, doubt / total, has_steal);
 }
 
 void load_init(struct load *l)

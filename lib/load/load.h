@@ -19,8 +19,8 @@
  *
  *	load = 1 - tasks0 - spin / spin0 / T
  *
- * Time that the host of a virtual machine takes is no load of this machine, and is subtracted from T, here and in
- * the baseline.  The soaker sees what the host takes while the soaker has the CPU; the kernel counts all of it, in
+ * Time that the hypervisor takes is no load of this machine, and is subtracted from T, here and in
+ * the baseline.  The soaker sees what the hypervisor takes while the soaker has the CPU; the kernel counts all of it, in
  * ticks.  Nothing else is subtracted: wake-ups, interrupts and softirqs are the load.
  *
  * The speed of a soaker is its turns per second of spinning.  It falls with the core's clock
@@ -64,7 +64,7 @@ struct calibration {
 	int lines;            /* how many lines of /proc/stat idle time is the sum of; 0: soaking */
 	bool clock;           /* idle time is the clock's, and has no steps */
 	double windows; /* how many windows the shares are means of: it makes their error smaller */
-	bool shared;    /* a file's: all loads have this baseline, and its error */
+	bool of_file;   /* a file's: all loads have this baseline, and its error */
 	double others;  /* share that tasks had of the machine; of two baselines the greater one */
 	struct limits_mark begin, end; /* before and after the measurement */
 	char machine[256]; /* host name, kernel release and CPU model, as the file has them */
@@ -91,7 +91,7 @@ struct load {
 	double others;       /* share of the machine that tasks had in the worse baseline */
 	double seconds;      /* between the samples */
 	double cpus;         /* of which it is a share: the CPUs measured */
-	double steal;        /* share of them that the host took; NAN in less than 0.1 s */
+	double steal;        /* share of them that the hypervisor took; NAN in less than 0.1 s */
 	double drift;        /* by how much the two of BASELINE_OWN differ, in shares of load */
 	struct rates rates;  /* of the kernel's counters in this time */
 	unsigned unsafe;     /* what makes the load unsafe: a set of reasons, limits.h */
@@ -112,13 +112,13 @@ struct load {
 void load_init(struct load *l);
 
 /*
- * The CPU time that the host of a virtual machine took, in seconds, of `total` in which the soakers
+ * The CPU time that the hypervisor took, in seconds, of `total` in which the soakers
  * spun for `spin`; *doubt is by how much that may be wrong.  The kernel has `counted` it, within a tick.  The soakers
- * saw `seen` of it, exactly: what was taken from them; from the tasks the host took as much in proportion.  On kernels
+ * saw `seen` of it, exactly: what was taken from them; from the tasks the hypervisor took as much in proportion.  On kernels
  * on which a soaker cannot tell it from interrupts, or does not see it, `seen` is NAN.  The kernel may count late what
  * was taken before: not more was taken than the soakers lack.  The same rule holds for baselines and loads.
  */
-double host_took(double seen, double counted, double spin, double total, double *doubt);
+double time_stolen(double seen, double counted, double spin, double total, double *doubt);
 
 /*
  * Half of the 95 % interval of the rise of idle + iowait between two readings of `lines` lines of

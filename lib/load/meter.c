@@ -20,7 +20,7 @@ struct step {
 /* The user chose the calibration file: its age does not matter. */
 static bool is_old(const struct calibration *c)
 {
-	return !c->shared && (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns > OLD_NS;
+	return !c->of_file && (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns > OLD_NS;
 }
 
 /* The caller has the meter's lock. */
@@ -130,7 +130,7 @@ static void baseline_take(struct meter *m)
 {
 	const struct calibration *old = &m->gauge.calibration;
 
-	if (!m->stop && m->taken.cpu != NULL && baseline_held(&m->taken) < 0 &&
+	if (!m->stop && m->taken.cpu != NULL && baseline_starved(&m->taken) < 0 &&
 	    (old->cpu == NULL || is_old(old) || m->taken.others <= fmax(CAL_BUSY, old->others)))
 		change_period(m, &m->taken, m->counts);
 	else
@@ -261,9 +261,9 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 	}
 	if (g->baseline == BASELINE_IDLE) {
 		baseline_measure(&g->instrument, c, 0, NULL);
-		if (baseline_held(c) >= 0) {
-			baseline_warn_held(c, "at the", "start",
-					   "no load is measured until the machine is idle");
+		if (baseline_starved(c) >= 0) {
+			baseline_warn_starved(c, "at the", "start",
+					      "no load is measured until the machine is idle");
 			free(c->cpu);
 			c->cpu = NULL;
 		}

@@ -196,7 +196,7 @@ static uint64_t soaker_ran(const struct soaker *s, int i)
 	struct load_sample c;
 
 	soak_count(s, i, &c);
-	return (uint64_t)fmax(0, 1e9 * (c.time - c.tasks - fmax(0, c.host))); /* it may be NAN */
+	return (uint64_t)fmax(0, 1e9 * (c.time - c.tasks - fmax(0, c.stolen))); /* it may be NAN */
 }
 
 void soaker_yields(const struct soaker *s, const struct cpus *cpus, struct yield *y)
@@ -254,7 +254,8 @@ struct soaker *soaker_start(const struct cpus *cpus, double wait, bool parkable,
 	}
 	s->n = cpus->n;
 	s->online = sysconf(_SC_NPROCESSORS_ONLN);
-	s->sees_host = kernel_option(KERNEL_STEAL_TIME) == 1 && kernel_option(KERNEL_IRQ_TIME) == 0;
+	s->sees_steal = kernel_option(KERNEL_STEAL_TIME) == 1 &&
+			kernel_option(KERNEL_IRQ_TIME) == 0;
 	file_read_line(CLOCK_SOURCE, s->clock, sizeof(s->clock));
 	for (i = 0; i < s->n; i++) {
 		s->cpu[i].id = cpus->id[i];
@@ -356,7 +357,7 @@ void soak_count(const struct soaker *s, int i, struct load_sample *c)
 			.spin = last != 0 && ns > away ? (double)(ns - away) / 1e9 : 0,
 			.work = (double)cpu->turns,
 			.tasks = (double)(last != 0 ? cpu->tasks_ns + open : ns) / 1e9,
-			.host = s->sees_host ? (double)cpu->host_ns / 1e9 : NAN,
+			.stolen = s->sees_steal ? (double)cpu->stolen_ns / 1e9 : NAN,
 			.switches = (double)cpu->switches};
 	} while ((changes % 2 != 0 || changes != cpu->changes || raw_ns() - ns > SOAK_READ_NS) &&
 		 --tries > 0);

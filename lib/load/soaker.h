@@ -35,13 +35,13 @@ struct lock_holder {
  * a baseline, which makes them CPU-seconds of the idle machine.
  */
 struct load_sample {
-	uint64_t ns;     /* the moment, of raw_ns() */
-	double time;     /* CPU-seconds since the clock's zero */
-	double spin;     /* time in which the loop turned and did not wait for memory */
-	double work;     /* turns; of idle time: iowait */
+	uint64_t ns; /* the moment, of raw_ns() */
+	double time; /* CPU-seconds since the clock's zero */
+	double spin; /* time in which the loop turned and did not wait for memory; of idle time: all of it */
+	double work;     /* turns; of idle time: the iowait in it */
 	double tasks;    /* time that other tasks had the CPU, by the scheduler's clock */
-	double host;     /* time that the hypervisor took from the soaker; NAN: not known */
-	double steal;    /* time that the hypervisor took, by the kernel's count; NAN: not known */
+	double stolen;   /* time that the hypervisor took, as the soaker saw it; NAN: not known */
+	double steal;    /* the same by the kernel's count; NAN: not known */
 	double switches; /* how often a task displaced a soaker */
 	struct limits_mark limits; /* of all CPUs, in every sample */
 };

@@ -33,14 +33,14 @@ static struct load_sample counted(const struct load_sample *from, const struct l
 
 	return (struct load_sample){.time = time,
 				    .tasks = fmin(time, fmax(0, to->tasks - from->tasks)),
-				    .host = to->host - from->host,
+				    .stolen = to->stolen - from->stolen,
 				    .spin = fmax(0, to->spin - from->spin),
 				    .work = to->work - from->work,
 				    .steal = steal_between(from->steal, to->steal)};
 }
 
 /*
- * `spin` is the share of the time that tasks and the host left to a soaker.  The figures of the machine are those of
+ * `spin` is the share of the time that tasks and the hypervisor left to a soaker.  The figures of the machine are those of
  * the mean of its CPUs in a window.
  */
 static void store_shares(const struct windows *w, int n, struct calibration *c)
@@ -56,12 +56,13 @@ static void store_shares(const struct windows *w, int n, struct calibration *c)
 	for (i = 0; i < cpus; i++, b++) {
 		all = counted(windows_at(w, first, i), windows_at(w, w->n, i));
 		took = windows_at(w, w->n, i)->steal > 0
-			       ? host_took(all.host, all.steal, all.spin, all.time, &doubt)
+			       ? time_stolen(all.stolen, all.steal, all.spin, all.time, &doubt)
 			       : 0;
 		for (k = 0; k < n; k++) {
 			one = counted(windows_at(w, first + k, i), windows_at(w, first + k + 1, i));
 			left = one.time - one.tasks -
-			       took * (all.host > 0 ? one.host / all.host : one.time / all.time);
+			       took * (all.stolen > 0 ? one.stolen / all.stolen
+						      : one.time / all.time);
 			tasks[k] = one.tasks / one.time;
 			spin[k] = left > 0 ? fmin(1, one.spin / left) : 0;
 			speed[k] = one.spin > 0 ? one.work / one.spin : 0;

@@ -29,13 +29,13 @@ struct soak_thread {
 
 /*
  * Counts the gap between two turns, at `last` and at `now`.  If the kernel has counted a context switch, other tasks
- * had the CPU.  Otherwise the thread had it, and its CPU clock may lack the time that the host of a virtual machine
+ * had the CPU.  Otherwise the thread had it, and its CPU clock may lack the time that the hypervisor
  * took, or that interrupts took: lib/load/kernel.h.  Returns the time of the next turn.
  */
 static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t last, uint64_t now,
 			  uint64_t *turns)
 {
-	uint64_t gap = now - last, tasks = me->tasks_ns, host = me->host_ns, lacking, after;
+	uint64_t gap = now - last, tasks = me->tasks_ns, stolen = me->stolen_ns, lacking, after;
 	struct rusage used;
 
 	/* A reader in another process reads the counts again if `changes` has risen meanwhile. */
@@ -43,13 +43,13 @@ static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t l
 	atomic_thread_fence(memory_order_release);
 	getrusage(RUSAGE_THREAD, &used);
 	lacking = raw_ns() - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - t->ran_before);
-	lacking = lacking > tasks + host ? lacking - tasks - host : 0;
+	lacking = lacking > tasks + stolen ? lacking - tasks - stolen : 0;
 	if (used.ru_nivcsw + used.ru_nvcsw != t->switched) {
 		t->switched = used.ru_nivcsw + used.ru_nvcsw;
 		atomic_store_explicit(&me->tasks_ns, tasks + lacking, memory_order_relaxed);
 		atomic_store_explicit(&me->switches, me->switches + 1, memory_order_relaxed);
 	} else {
-		atomic_store_explicit(&me->host_ns, host + lacking, memory_order_relaxed);
+		atomic_store_explicit(&me->stolen_ns, stolen + lacking, memory_order_relaxed);
 	}
 	after = raw_ns();
 	/* The system calls count as turns, or as a gap if the thread was switched out in them. */

@@ -234,7 +234,7 @@ struct verify {
 	struct evidence *evidence;
 };
 
-static void measure(const struct verify *v, struct gauge *g, int i, enum verify_load c)
+static void measure_load(const struct verify *v, struct gauge *g, int i, enum verify_load c)
 {
 	struct burner_work work = loads[c].work;
 	struct gauge_mark from, to;
@@ -271,7 +271,7 @@ static void measure_loads(const struct verify *v, struct gauge *g, int i)
 		if (loads[c].work.path > BURNER_LOOPBACK && v->evidence->no_softirqs[0] != '\0')
 			continue;
 		for (n = c == VERIFY_ZERO ? v->zeros : 1; n > 0; n--)
-			measure(v, g, i, c);
+			measure_load(v, g, i, c);
 	}
 }
 

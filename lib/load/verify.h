@@ -59,7 +59,7 @@ struct evidence {
 	struct series of[VERIFY_INSTRUMENTS + 1][VERIFY_LOADS];
 	struct values kept, late;                    /* of yield_measure() beside the soakers */
 	struct values speed[VERIFY_INSTRUMENTS + 1]; /* turns per CPU-second of a lone thread */
-	double steal; /* the greatest share of the CPU time that the host took during a load */
+	double steal; /* the greatest share of the CPU time that the hypervisor took during a load */
 	char no_softirqs[DIE_MAX]; /* why softirqs cannot be moved; empty if they can be */
 };
 

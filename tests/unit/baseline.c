@@ -47,14 +47,14 @@ static struct soaker *two_soakers(void)
 
 	s->n = 2;
 	s->keeper = 1; /* no child of this process */
-	s->sees_host = true;
+	s->sees_steal = true;
 	s->cpu[0] = s->cpu[1] = (struct soak_cpu){.last_ns = 1,
 						  .gap_min = UINT64_MAX / 2,
 						  .gap_ns = 2000000000,
 						  .turns = 900,
 						  .dirty_ns = 500000000,
 						  .tasks_ns = 3000000000,
-						  .host_ns = 4000000000,
+						  .stolen_ns = 4000000000,
 						  .switches = 5};
 	return s;
 }
@@ -72,17 +72,17 @@ static void test_sample(void)
 		   near(each[1].spin, (each[1].time - 2.5) / 0.8) &&
 		   near(each[1].work, 900 / (0.8 * 20)),
 	   "by its baseline a soaker spun while it had no gap and no wait for memory, and turned");
-	ok(each[0].tasks == 3 && each[0].host == 4 && each[0].switches == 5,
+	ok(each[0].tasks == 3 && each[0].stolen == 4 && each[0].switches == 5,
 	   "counts of a soaker are in seconds");
 	ok(near(sum.time, each[0].time + each[1].time) &&
 		   near(sum.spin, each[0].spin + each[1].spin) &&
-		   near(sum.work, each[0].work + each[1].work) && sum.tasks == 6 && sum.host == 8 &&
-		   sum.switches == 10 && sum.ns == each[1].ns,
+		   near(sum.work, each[0].work + each[1].work) && sum.tasks == 6 &&
+		   sum.stolen == 8 && sum.switches == 10 && sum.ns == each[1].ns,
 	   "the sample of all CPUs is the sum of theirs");
 	s->cpu[0].gap_min = 1000;
-	s->sees_host = false;
+	s->sees_steal = false;
 	baseline_sample(&in, &c, &sum, each);
-	ok(isnan(sum.host) && !isnan(sum.spin),
+	ok(isnan(sum.stolen) && !isnan(sum.spin),
 	   "where a thread's clock also lacks interrupts the host's time is not known by it");
 	ok(near(each[0].tasks, each[0].time + 3 - 1e-9) && each[0].spin == 0,
 	   "a gap that is open is the time of a task");
@@ -107,7 +107,7 @@ static void test_windows(void)
 
 		memcpy(&w->at[3 * w->n], at, sizeof(at));
 		at[1].steal += 0.1;
-		at[1].host += 0.1 * 0.9 * 0.595; /* that its soaker saw */
+		at[1].stolen += 0.1 * 0.9 * 0.595; /* that its soaker saw */
 		for (cpu = at; cpu < at + 2; cpu++) {
 			const double left = (cpu == at ? 0.25 : 0.15) - 0.25 * tasks;
 
@@ -126,9 +126,9 @@ static void test_windows(void)
 	   "what the host took from one CPU is subtracted from the time of that one alone");
 	ok(near(c.all.tasks_sd, 0.005 * sqrt(16. / 15)) && near(c.all.spin_sd, 0),
 	   "the standard deviations of a baseline are those between its windows");
-	ok(baseline_held(&c) < 0, "a baseline in which every CPU spun is whole");
+	ok(baseline_starved(&c) < 0, "a baseline in which every CPU spun is whole");
 	c.cpu[1].spin = 0;
-	ok(baseline_held(&c) == 1, "a CPU that had no time to spin has no baseline");
+	ok(baseline_starved(&c) == 1, "a CPU that had no time to spin has no baseline");
 	free(c.cpu);
 	free(w);
 	free(s);

@@ -31,7 +31,7 @@ static void test_end_of_rounds(void)
 		do {
 			to.tasks = *at == 'b' ? 2 : 0;
 			at += *at == 'b';
-			to.host = 0.04 * (*at++ - '0'); /* the host took as many percent */
+			to.stolen = 0.04 * (*at++ - '0'); /* the host took as many percent */
 		} while (rounds_add(&r, &from, &to, 0.4));
 		ok(r.n == cases[i].n, "%s", cases[i].title);
 	}
@@ -60,7 +60,7 @@ static void test_good(void)
 	struct calibration c;
 	size_t len, accepted = 0;
 
-	ok(parse(good, strlen(good) - 1, &c) && c.others == 0.25 && c.shared,
+	ok(parse(good, strlen(good) - 1, &c) && c.others == 0.25 && c.of_file,
 	   "a calibration is read even if it lacks its last newline, and has a mean of tasks");
 	capture(STDOUT_FILENO);
 	calibration_print(stdout, &c);

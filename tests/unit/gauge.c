@@ -52,7 +52,7 @@ static void test_next(void)
 	struct gauge g = {.setup = &setup, .instrument = {.kind = &kind}, .baseline = BASELINE_OWN};
 
 	next.speed = 6;
-	measure(&g, false, &g.calibration, NULL);
+	measure_idle(&g, false, &g.calibration, NULL);
 	ok(!is_busy(&g, 0), "a measurement between two idle baselines is safe");
 	ok(is_busy(&g, 0.1), "a busy baseline after a measurement makes it unsafe");
 	ok(is_busy(&g, 0), "a busy baseline between two measurements makes the second unsafe, too");

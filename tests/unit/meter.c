@@ -96,7 +96,7 @@ static void test_loads(void)
 	ok(lasts(&from, &to, to.now.time - to.begin.time),
 	   "a load across two periods is that of the second");
 	ok(to.now.limits.now == UNSAFE_BASELINE_OLD, "a baseline of more than an hour is old");
-	m.gauge.calibration.shared = true;
+	m.gauge.calibration.of_file = true;
 	ok(later().now.limits.now == 0, "a calibration file does not grow old");
 }
 
