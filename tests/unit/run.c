@@ -97,11 +97,13 @@ void freeaddrinfo(struct addrinfo *list)
 static void test_find(void)
 {
 	const struct send_options opt = {.server = "name", .port = "80"};
-	const struct send_options patient = {.server = "name", .port = "80", .wait_server = 60};
+	const struct send_options patient = {
+		.server = "name", .port = "80", .wait_server = 60, .timeout = 0.25};
 	struct run run = {.opt = &opt};
 	int listener, fd = listen_and_connect(&listener), i;
 	socklen_t len = sizeof(answer[0]);
 	_Atomic int sock = -1;
+	struct timeval wait = {.tv_sec = 60};
 	struct target t;
 
 	getsockname(fd, (struct sockaddr *)&answer[0], &len);
@@ -122,6 +124,11 @@ static void test_find(void)
 	fails = 2;
 	ok(target_wait(&t, &run) && memcmp(&t.addr, &answer[1], len) == 0 && fails == -1,
 	   "--wait-server: a name that cannot be resolved now is tried again");
+	fd = target_find(&t, &run, 0, &sock);
+	len = sizeof(wait);
+	getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, &len);
+	ok(wait.tv_sec == 0, "--wait-server: no address is waited for longer than --timeout");
+	close(fd);
 	run.stop = SIGINT;
 	ok(target_find(&t, &run, 0, &sock) == -1, "after a signal no other address is tried");
 	close(listener);

@@ -80,61 +80,23 @@ static void on_signal(int sig)
 	_exit(sig);
 }
 
-/* Runs `way` in a child after its second setting was entered; returns the status of the child. */
-static int leave_by(const char *base, const char *second, void (*way)(void))
+/* tests/system/settings.sh has the other ways out. */
+static void test_signal_while_restoring(void)
 {
 	static struct settings s;
 	char why[DIE_MAX];
 	int status;
 	pid_t pid;
 
-	written();
-	open_settings(&s, base, second);
+	open_settings(&s, "kill -15 $PPID; sleep 0.1; echo base >>said", ":");
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
 		signal(SIGTERM, on_signal);
 		setting_enter(&s, 1, why);
-		way();
-		_exit(99);
+		exit(99);
 	}
-	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
-}
-
-static void by_exit(void)
-{
-	exit(0);
-}
-
-static void by_die(void)
-{
-	dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-	die("dead");
-}
-
-static void by_signal(void)
-{
-	raise(SIGTERM);
-}
-
-static void test_ways_out(void)
-{
-	ok(leave_by("echo base >>said", "echo second >>said", by_exit) == 0, "exit(3)");
-	is(written(), "second\nbase\n", "exit(3) restores the base");
-	ok(leave_by("exit 1", ":", by_exit) == EXIT_FAILURE, "exit(3), and it cannot be restored");
-	ok(leave_by("echo base >>said", "echo second >>said", by_die) == EXIT_FAILURE, "die()");
-	is(written(), "second\nbase\n", "die() restores the base");
-	ok(leave_by("echo base >>said", "echo second >>said", by_signal) == SIGTERM, "SIGTERM");
-	is(written(), "second\nbase\n", "so does a handler of a signal");
-	/* The command itself sends the signal, and would then sleep. */
-	ok(leave_by("echo base >>said", "kill -15 $PPID; sleep 20; echo no >>said", by_exit) ==
-		   SIGTERM,
-	   "a signal while a command runs");
-	is(written(), "base\n", "ends the command, and restores the base");
-	/* Signals wait until the base is restored. */
-	ok(leave_by("kill -15 $PPID; sleep 0.1; echo base >>said", ":", by_exit) == SIGTERM,
+	ok(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == SIGTERM,
 	   "a signal while the base is restored");
 	is(written(), "base\n", "waits for it");
 }
@@ -145,7 +107,7 @@ int main(void)
 		err(EXIT_FAILURE, "%s", dir);
 	test_options();
 	test_commands();
-	test_ways_out();
+	test_signal_while_restoring();
 	unlink("said");
 	rmdir(dir);
 	return done();
