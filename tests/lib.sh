@@ -371,6 +371,31 @@ if [ "$SLOW" -gt 1 ]; then
 	}
 fi
 
+# in_guest [option...]: the test is run by tests/vm, with these options, on the latest kernel that it has, whose checks are
+# the test's own; in the guest it goes on
+in_guest()
+{
+	[ "$GUEST" != yes ] || return 0
+	own_tmpdir
+	kernel=$("$TOP/tests/vm" list | sed '/-rt/d; s/ .*//' | sort -V | tail -n 1)
+	"$TOP/tests/vm" "$@" "${kernel:-none}" -- \
+	    sh -c 'cd /tmp && GUEST=yes SLOW=8 exec sh "$TOP/tests/system/$1.sh"' sh "$(basename "$0" .sh)" >out 2>err
+	status=$?
+	if [ $status -eq 77 ]; then
+		skip 'a guest of tests/vm' "$(sed -n 's/.*skipped: //p' err)"
+		finish
+	fi
+	sed -n '/^1\.\./!p' out
+	count=$(grep -c '^ok\|^not ok' out)
+	failed=$(grep -c '^not ok' out)
+	it 'the guest ran all of its checks'; ( begin
+		cat err
+		grep -qx "1\.\.$count" out
+		[ "$status" -eq $((failed > 0)) ]
+	); ok
+	finish
+}
+
 # remember PID: it is killed at the end of the test, by its id and its start: the id may be another's by then
 remember() { echo "$1 $(stat_field "$1" 22 2>/dev/null)" >>"$PIDS"; }
 cleanup()

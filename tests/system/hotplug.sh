@@ -5,28 +5,7 @@
 # only: check-long
 # limit: 900
 . "$TOP/tests/lib.sh"
-own_tmpdir
-
-if [ "$1" != guest ]; then
-	kernel=$("$TOP/tests/vm" list | sed '/-rt/d; s/ .*//' | sort -V | tail -n 1)
-	# The guest's lines are those of its checks.
-	"$TOP/tests/vm" -p full "${kernel:-none}" -- \
-	    sh -c 'cd /tmp && exec sh "$TOP/tests/system/hotplug.sh" guest' >out 2>err
-	status=$?
-	if [ $status -eq 77 ]; then
-		skip 'CPUs that come and go' "$(sed -n 's/.*skipped: //p' err)"
-		finish
-	fi
-	sed -n '/^1\.\./!p' out
-	count=$(grep -c '^ok\|^not ok' out)
-	failed=$(grep -c '^not ok' out)
-	it 'the guest ran all of its checks'; ( begin
-		cat err
-		grep -qx "1\.\.$count" out
-		[ "$status" -eq $((failed > 0)) ]
-	); ok
-	finish
-fi
+in_guest -p full
 
 # soak: one cyclesoak, with a calibration of the CPUs that are online
 soak()

@@ -1,0 +1,88 @@
+#!/bin/sh
+# --idle where the kernel does not measure idle time: by BPF programs, on a virtual machine of the latest kernel that
+# `tests/vm fetch` got.
+#
+# only: check-long
+# limit: 1800
+. "$TOP/tests/lib.sh"
+in_guest -s -l 1700
+
+# programs: how many of the tools' BPF programs the kernel has
+programs() { bpftool prog show | grep -c ' name zc_idle '; }
+# quiet FILE...: whether neither trial nor baseline was disturbed
+quiet() { ! grep -h 'busy machine\|never sleeps\|is not idle' "$@"; }
+# busy_host: skips the check at hand
+busy_host() { skip_check 'the host of this machine is busy'; }
+# starting 'pattern' command...: until a line of its output, or of its errors, matches, which is then the last of the
+# file `said`; descriptor 3 has the rest.  It does not poll: that would disturb the trial.  Sets `launched`.
+starting()
+{
+	until_line=$1
+	shift
+	[ -p pipe ] || mkfifo pipe
+	exec 3<>pipe
+	"$@" >pipe 2>&1 &
+	launched=$!
+	remember $launched
+	sed -u "/$until_line/q" <&3 >said
+	quiet said || busy_host
+}
+# by_user CAPABILITIES [option]: a user who has these measures
+by_user()
+{
+	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps="-all$1" --ambient-caps="-all$1" \
+	    cyclesoak --idle -p 0.5 -n 1 $2
+}
+
+it 'cyclesoak --idle: 20 starts of 20 measure an idle machine by the clock, or say why not'; ( begin
+	for start in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		if cyclesoak --idle --json -p 0.5 -n 1 >out 2>err; then
+			head -n 1 out | jq -e '.idle_source == "clock" and .load_percent > 0 and .load_percent < 30'
+		else
+			grep 'BPF programs do not measure\|never sleeps' err
+		fi
+	done
+	prints 0 programs
+); ok
+it 'cyclesoak --idle: loads of known CPU time are right within 3 points'; ( begin
+	for share in 10 30 60; do
+		exits 0 cyclesoak --idle --json "$HELPERS/burn" 1 3 $share 30000
+		quiet err || busy_host
+		grep '^{' out | jq -e --argjson burnt "$(grep -x '[0-9]*\.[0-9]*' out)" \
+		    '.load_percent - 50 * $burnt | fabs < 3'
+	done
+); ok
+it 'cyclesoak --idle: a user needs CAP_BPF and CAP_PERFMON, and the error names what gives them'; ( begin
+	for capability in ,+bpf ,+perfmon; do
+		fails "'setcap cap_bpf,cap_perfmon+ep /.*/cyclesoak'" by_user $capability
+	done
+	by_user ,+bpf,+perfmon -d >out 2>err || not quiet err
+	grep -x 'cyclesoak: idle time is counted by BPF programs' err
+); ok
+it 'zcs --user --idle counts on as that user, cyclesoak counts at the same time; kill -9 leaves no program'; ( begin
+	starting listening zcs -p 0 --user nobody --idle
+	zcs=$launched
+	read_port said
+	rm pipe
+	zcc -s 0 -p "$PORT" -t 1 --congestion reno --json >report
+	jq -e '.end.remote.idle_source == "clock"' report
+	starting 'load_percent\|error' cyclesoak --idle --json -p 0.5
+	prints 8 programs
+	kill -KILL $launched $zcs
+	wait_until prints 0 programs
+); ok
+it 'cyclesoak --idle: while a CPU is offline there is no load'; ( begin
+	starting 'load_percent\|error' cyclesoak --idle --json -p 0.5
+	echo 0 >/sys/devices/system/cpu/cpu1/online
+	sed -u '/cpu_offline/q' <&3 >offline
+	tail -n 1 offline | jq -e 'has("load_percent") | not'
+	echo 1 >/sys/devices/system/cpu/cpu1/online
+	sed -u '/load_percent/q' <&3 >online
+	tail -n 1 online | jq -e '.load_percent > 0 and (.unsafe // [] | index("cpu_offline")) == null'
+	kill -TERM $launched
+); ok
+it 'cyclesoak --idle: where the kernel has no BTF the error says so'; ( begin
+	fails '/sys/kernel/btf/vmlinux: .*: the kernel needs CONFIG_DEBUG_INFO_BTF' \
+	    unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec cyclesoak --idle -n 1'
+); ok
+finish
