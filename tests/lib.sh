@@ -585,7 +585,7 @@ soaking()
 		untraced patiently is_kept_off "$@" 9<&-
 	} 9<"${SOAK_LOCK:-/dev/full}"
 }
-# measured command...: a client of zcs -c, which has no load while another program soaks
+# measured command...: a client of zcs -c, whose load is not measured while another program soaks
 measured() { untraced patiently lacks_lock "$@"; }
 lacks_lock() { ! has_lock "$ZCS"; }
 
@@ -613,7 +613,7 @@ patiently()
 is_kept_off()
 {
 	grep -q 'soaked already\|left its soaker no time: stop' err ||
-		{ grep -q 'left its soaker no time before .*: no load is measured\|no load is reported$' err &&
+		{ grep -q 'left its soaker no time before .*: the load is not measured\|the load is not reported$' err &&
 			[ $turns -lt ${BUSY_TURNS:-20} ]; }
 }
 # until_free: waits in line for the lock of whoever soaks: who only asks now and then hardly ever has it
@@ -659,7 +659,7 @@ raise_soaker()
 
 # machine_name: what a calibration that is made here has as its machine
 machine_name() { echo "$(uname -nr) $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | grep -m 1 . || uname -m)"; }
-# made_up_calibration [machine [rate]]: of all CPUs, which will do where no load is judged.  The rate is the loops per
+# made_up_calibration [machine [rate]]: of all CPUs, which will do where loads are not judged.  The rate is the loops per
 # second of each CPU.  fake_calibration [machine]: of CPU 0
 made_up_calibration()
 {

@@ -285,7 +285,7 @@ static void print_unsafe(const struct plan *p)
 		if (p->unsafe_runs[i] > 0)
 			report("%s in %d of %d run%s: %s\n", limits_name(i), p->unsafe_runs[i],
 			       p->added, plural((uint64_t)p->added),
-			       known ? "unsafe (?)" : "no load could be measured");
+			       known ? "unsafe (?)" : "the load could not be measured");
 }
 
 /* The sessions of a file, the last one first: their rounds, machine, date and title. */

@@ -140,7 +140,7 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 		      100 * spread);
 	if (c.others > CAL_BUSY)
 		warnx(busy, 100 * c.others,
-		      c.others > CAL_FULL ? "no load is reported against this calibration"
+		      c.others > CAL_FULL ? "the load is not reported against this calibration"
 					  : "loads against this calibration are too low");
 	file_replace_or_die(path != NULL ? path : CALIBRATION_FILE, calibration_print, &c);
 	report("calibrated OK.  %.0f loops/sec\n", c.total);

@@ -43,7 +43,7 @@ static void copy(struct calibration *to, const struct calibration *from)
 	memcpy(to->cpu, from->cpu, (size_t)from->cpus.n * sizeof(*to->cpu));
 }
 
-/* Whether this reason, for which no load is measured, has had no line yet. */
+/* Whether this reason, for which the load is not measured, has had no line yet. */
 static bool is_first_line(struct gauge *g, unsigned reason)
 {
 	const unsigned before = g->said.missing;
@@ -75,14 +75,14 @@ static bool measure_idle(struct gauge *g, bool second, struct calibration *c,
 		return true;
 	is_said = atomic_fetch_or(&g->said.reasons, UNSAFE_BASELINE_BUSY) & UNSAFE_BASELINE_BUSY;
 	if (!is_whole && !second && is_first_line(g, UNSAFE_BASELINE_BUSY))
-		baseline_warn_starved(c, "before the", what, "no load is measured");
+		baseline_warn_starved(c, "before the", what, "the load is not measured");
 	else if (!is_whole && second && !is_said)
 		baseline_warn_starved(c, "after the", what,
 				      "the load is unsafe, as only the baseline before counts");
 	else if (is_whole && !is_said)
 		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: %s",
 		      what, 100 * c->others,
-		      c->others > CAL_FULL ? "no load is reported" : "the load is unsafe");
+		      c->others > CAL_FULL ? "the load is not reported" : "the load is unsafe");
 	return is_whole;
 }
 
@@ -169,7 +169,7 @@ bool gauge_start_instrument(struct gauge *g)
 	if (g->setup->never_idle || (!soak && by_clock))
 		die("%s", why);
 	if (is_first_line(g, g->missing))
-		warnx("no load is measured: %s", why);
+		warnx("the load is not measured: %s", why);
 	return false;
 }
 

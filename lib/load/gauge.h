@@ -33,7 +33,7 @@ enum { IDLE_BY_BEST = 1, IDLE_BY_CLOCK };
 /* What is measured, on which CPUs, and with which baseline. */
 struct gauge_setup {
 	bool soak;        /* by soaking */
-	int idle;         /* by idle time: IDLE_BY_*; 0, and no soaking: no load is measured */
+	int idle;         /* by idle time: IDLE_BY_*; 0, and no soaking: the load is not measured */
 	bool debug;       /* what counts idle time is printed on stderr */
 	bool never_idle;  /* soaking needs a calibration, and of idle time nothing is subtracted */
 	bool own;         /* soaking: a calibration file is not read */
@@ -47,11 +47,11 @@ struct gauge_setup {
 
 struct gauge {
 	const struct gauge_setup *setup;
-	struct instrument instrument; /* kind is NULL while no load is measured */
+	struct instrument instrument; /* kind is NULL while the load is not measured */
 	struct calibration file;      /* of soaking, as it was read; cpu is NULL if there is none */
 	struct calibration calibration; /* the baseline; of a file it shares cpu */
 	enum baseline_kind baseline;
-	unsigned missing; /* the reason why no load is measured although one was asked for */
+	unsigned missing; /* the reason why the load is not measured although one was asked for */
 	struct limits_said said;
 
 	/* For BASELINE_OWN. */
@@ -85,7 +85,7 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup);
 
 /*
  * Starts the instrument, and measures the idle machine if there is no calibration, for a time that fits a load
- * of `seconds` (0: not known).  Returns false if no load can be measured, and prints the reason once; the
+ * of `seconds` (0: not known).  Returns false if the load cannot be measured, and prints the reason once; the
  * caller goes on without a load.  To be called before there are threads or traffic.
  */
 bool gauge_start(struct gauge *g, double seconds);
@@ -132,7 +132,7 @@ void gauge_next(struct gauge *g);
 
 /*
  * The load between two samples, of all CPUs (i < 0) or of the i-th, with all reasons that make it unsafe except
- * steal, which the functions below add.  If there is no load, l->unsafe has the reason.
+ * steal, which the functions below add.  If the load is not measured, l->unsafe has the reason.
  */
 void gauge_between(const struct gauge *g, const struct load_sample *from,
 		   const struct load_sample *to, int i, struct load *l);

@@ -282,7 +282,7 @@ static double deviation_of(const double *busy, int n, double step)
 
 /*
  * Idle time is counted in steps of a tick, 10 ms of a column.  A baseline takes the mean of readings that are spread
- * over a tick, in which the steps even out; the clock has no steps.  What the readings take of the CPUs is left out.
+ * over a tick, in which the steps even out; the clock has no steps.  What the readings take of the CPUs is omitted.
  */
 #define READINGS 8
 #define PAUSE_NS 1250000u

@@ -15,7 +15,7 @@ static const struct {
 	const char *name, *line;
 } reason[UNSAFE_REASONS] = {
 	{"cpu_offline", "a measured CPU was offline, or missing in the cpuset: "
-			"there is no load until it is back"},
+			"the load is not measured until it is back"},
 	{"cpu_online", "a CPU came online and is not measured: start again to measure it"},
 	{"soaker_moved", "a soaker was moved to another CPU and is back: the load is unsafe"},
 	{"soaker_stopped", "the soakers were stopped (SIGSTOP): that time counts as load"},
@@ -30,7 +30,7 @@ static const struct {
 	{"calibration", "the load is below 0: the machine was not idle when it was calibrated, or "
 			"has changed since: run 'cyclesoak -C' on the idle machine"},
 	{"soaked_already", NULL},
-	{"not_measured", "/proc/stat could not be read: there is no load"},
+	{"not_measured", "/proc/stat could not be read: the load is not measured"},
 	{"scheduler", "a sched_ext scheduler runs and may prefer the soakers: the load is unsafe"},
 	{"other", NULL},
 };
@@ -86,7 +86,7 @@ void limits_warn(bool whole)
 
 	if (cpu_cgroup_find(&group) && cpu_cgroup_quota(&group, value, sizeof(value)))
 		warnx("this control group has a CPU quota (%s): it slows what is measured, and "
-		      "no load shows by how much: remove the quota",
+		      "the load does not show by how much: remove the quota",
 		      value);
 	if (whole && sched_getaffinity(0, sizeof(set), set) == 0 &&
 	    CPU_COUNT_S(sizeof(set), set) < online)

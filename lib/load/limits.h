@@ -27,8 +27,8 @@ enum {
 	UNSAFE_BASELINE_OLD = 1 << 8,    /* the baseline was measured over an hour ago */
 	UNSAFE_BASELINE_BUSY = 1 << 9,   /* the machine was not idle then */
 	UNSAFE_CALIBRATION = 1 << 10,    /* the load is below 0 by more than its uncertainty */
-	UNSAFE_SOAKED_ALREADY = 1 << 11, /* another program soaked the CPUs: there is no load */
-	UNSAFE_NOT_MEASURED = 1 << 12,   /* the kernel measures no idle time: there is no load */
+	UNSAFE_SOAKED_ALREADY = 1 << 11, /* another program soaked the CPUs */
+	UNSAFE_NOT_MEASURED = 1 << 12,   /* the kernel measures no idle time */
 	UNSAFE_SCHEDULER = 1 << 13,      /* a sched_ext scheduler runs, and may ignore weights */
 	UNSAFE_OTHER = 1 << 14,          /* a reason that only the zcs of a newer version knows */
 };
@@ -41,7 +41,7 @@ const char *limits_name(int i);
 /* The names of a set, with commas between; an empty string if the set is empty. */
 const char *limits_format(unsigned unsafe, char buf[UNSAFE_STRLEN]);
 
-/* The option of zcc by which a host that has no load for one of these reasons may have one; NULL: none is known. */
+/* The option of zcc by which the load may be measured all the same; NULL: none is known. */
 const char *limits_option(unsigned unsafe);
 
 /* Reads such a list; false if it is malformed.  An unknown name is UNSAFE_OTHER. */
@@ -76,7 +76,8 @@ const char *advise_idle(const char *advice);
 struct limits_said {
 	_Atomic unsigned reasons;           /* the reasons of the last load */
 	_Atomic unsigned n[UNSAFE_REASONS]; /* how many lines each reason has had */
-	unsigned missing;  /* the reasons for which no load is measured that have had their line */
+	unsigned
+		missing; /* the reasons for which the load is not measured that have had their line */
 	const char *place; /* the run that a line is about; NULL if there is only one */
 	unsigned most;     /* lines of one reason at most; 0: SAY_MOST */
 };

@@ -19,7 +19,7 @@
  *
  *	load = 1 - tasks0 - spin / spin0 / T
  *
- * Time that the hypervisor takes is no load of this machine, and is subtracted from T, here and in
+ * Time that the hypervisor takes is not load of this machine, and is subtracted from T, here and in
  * the baseline.  The soaker sees what the hypervisor takes while the soaker has the CPU; the kernel counts all of it, in
  * ticks.  Nothing else is subtracted: wake-ups, interrupts and softirqs are the load.
  *
@@ -38,8 +38,8 @@
 	0.03 /* share that tasks may have of a baseline: on an idle machine it is below 1 % */
 #define CAL_FULL 0.3 /* a baseline in which tasks had a greater share is useless */
 
-/* The values of `no_load=`: why a host has no load. */
-#define NO_LOAD_OFF      "off"      /* no load was asked for (-c) */
+/* The values of `no_load=`: why a host's load is not measured. */
+#define NO_LOAD_OFF      "off"      /* the load was not asked for (-c) */
 #define NO_LOAD_HELD     "held"     /* another program soaks the CPUs */
 #define NO_LOAD_BASELINE "baseline" /* the machine was busy, or measures no idle time */
 #define NO_LOAD_SHORT    "short"    /* the transfer ended before zcs's soakers had settled */
@@ -152,7 +152,7 @@ struct instrument_kind {
 };
 
 struct instrument {
-	const struct instrument_kind *kind; /* NULL: no load is measured */
+	const struct instrument_kind *kind; /* NULL: the load is not measured */
 	struct soaker *soaker;              /* of by_soaking; otherwise NULL */
 	bool whole; /* of by_idle_time: the CPUs measured were all that were online at the start */
 	struct idle_clock *clock; /* of by_idle_time; NULL: the columns of /proc/stat count */

@@ -72,7 +72,7 @@ const char *meter_no_load(struct meter *m, unsigned unsafe)
 	pthread_rwlock_rdlock(&m->lock);
 	has_baseline = m->gauge.calibration.cpu != NULL;
 	pthread_rwlock_unlock(&m->lock);
-	/* A baseline of a busy machine leaves no load that means anything. */
+	/* A baseline of a busy machine leaves a load that means nothing. */
 	if (!has_baseline || unsafe & (UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION))
 		return NO_LOAD_BASELINE;
 	return NO_LOAD_SHORT;
@@ -145,7 +145,7 @@ static void baseline_take(struct meter *m)
 static void name_holder(struct meter *m)
 {
 	if (m->named != m->holder.pid)
-		warnx("no load is measured while %s (pid %d) soaks the CPUs: stop it, or start "
+		warnx("the load is not measured while %s (pid %d) soaks the CPUs: stop it, or start "
 		      "zcs without -c (on one host one -c measures both ends)",
 		      m->holder.name, m->holder.pid);
 	m->named = m->holder.pid;
@@ -263,7 +263,7 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 		baseline_measure(&g->instrument, c, 0, NULL);
 		if (baseline_starved(c) >= 0) {
 			baseline_warn_starved(c, "at the", "start",
-					      "no load is measured until the machine is idle");
+					      "the load is not measured until the machine is idle");
 			free(c->cpu);
 			c->cpu = NULL;
 		}

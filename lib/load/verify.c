@@ -357,7 +357,7 @@ void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct e
 
 /*
  * What share of its CPU the soakers leave to a thread, and by how much they slow it.  If other programs disturb the
- * thread, as when no load was safe, neither can be judged.
+ * thread, as when all loads were unsafe, neither can be judged.
  */
 static void judge_thread(const struct evidence *e, struct verdicts *v)
 {
@@ -379,7 +379,7 @@ static void judge_thread(const struct evidence *e, struct verdicts *v)
 	for (i = 0; i < v->n && safe == 0; i++)
 		if (v->all[i].kind != VERDICT_PASS)
 			cannot_be_run(&v->all[i],
-				      "no load by soaking was safe: the machine is busy");
+				      "all loads by soaking were unsafe: the machine is busy");
 }
 
 static void judge_loads(const struct evidence *e, struct verdicts *v)

@@ -51,7 +51,8 @@ struct series {
 	struct values excess;     /* the load less the burner's CPU time */
 	struct values rate;       /* what the burner counted, per second */
 	int unsafe_loads;
-	unsigned unsafe; /* the reasons of the unsafe loads, or why there is no load at all */
+	unsigned
+		unsafe; /* the reasons of the unsafe loads, or why the load is not measured at all */
 };
 
 struct evidence {
@@ -89,7 +90,7 @@ struct verdict {
 	enum verdict_kind kind;
 	int loads, unsafe_loads; /* how many loads were safe, and how many unsafe */
 	unsigned unsafe;         /* the reasons of the unsafe loads */
-	const char *why;         /* why the step could not be run; NULL: no load was safe */
+	const char *why;         /* why the step could not be run; NULL: all loads were unsafe */
 };
 
 #define VERDICTS_MOST 40

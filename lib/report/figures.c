@@ -157,7 +157,7 @@ const struct figure figure_table[] = {
 	 .objects = IN_HOST | IN_CPU},
 	{"load_shared_percent", NULL, NUMBER(SHARE, host.shared)},
 	{"tasks_percent", "tasks", NUMBER(SHARE, host.tasks), IN(HOST),
-	 TEXT(LOAD, "  of it, tasks")},
+	 TEXT(LOAD, "CPU time of tasks")},
 	{"instrument", "instrument", STRING(WORD, host.instrument), IN(HOST),
 	 TEXT(LOAD, "measured by")},
 	{"idle_source", "idle_source", STRING(WORD, host.source), IN(HOST)},

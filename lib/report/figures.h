@@ -60,7 +60,7 @@ struct figures {
 	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
 	char kernel[RELEASE_SIZE]; /* the release of its kernel; empty: not known */
 	char boot[BOOT_SIZE];      /* which boot of which kernel; empty: not known */
-	char no_load[16];          /* why there is no load: NO_LOAD_*; empty: not known */
+	char no_load[16];          /* why the load is not measured: NO_LOAD_*; empty: not known */
 	char refused[16];          /* why the other end did not serve; empty if it did */
 };
 

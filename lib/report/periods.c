@@ -14,7 +14,7 @@ static void print_command(const struct load *l, struct wrap *line)
 		return;
 	wrap_add(line, ", ", "%.3f s of CPU time", l->load * all);
 	if (!isnan(l->tasks))
-		wrap_add(line, ", ", "of it, tasks %.3f s", l->tasks * all);
+		wrap_add(line, ", ", "CPU time of tasks %.3f s", l->tasks * all);
 }
 
 void period_print(const struct period *p, bool accounting)

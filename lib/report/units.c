@@ -89,7 +89,8 @@ const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_S
 
 	*buf = '\0';
 	if (isnan(l->load) && l->unsafe != 0)
-		string_append(buf, LOAD_STRLEN, "no load: %s", limits_format(l->unsafe, text));
+		string_append(buf, LOAD_STRLEN, "load not measured: %s",
+			      limits_format(l->unsafe, text));
 	if (isnan(l->load) && option != NULL)
 		string_append(buf, LOAD_STRLEN, " (try %s)", option);
 	if (isnan(l->load))
@@ -147,7 +148,7 @@ const char *figure_text(const struct figure *row, const struct figures *f, char 
 	if (row->kind == FIGURE_REASONS)
 		return f->host.unsafe != 0 ? limits_format(f->host.unsafe, buf) : NULL;
 	if (row->group == GROUP_LOAD &&
-	    isnan(f->host.load)) /* no load, or a reason for its absence */
+	    isnan(f->host.load)) /* not measured, or a reason for its absence */
 		return row->kind == FIGURE_LOAD && f->host.unsafe != 0 ? "-" : NULL;
 	if (row->kind == FIGURE_WORD) {
 		word = figure_member(row, f);

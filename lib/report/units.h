@@ -36,7 +36,7 @@ const char *bit_rate_text(double bits, char buf[FIGURE_STRLEN]);
 #define THROUGHPUT_STRLEN 80  /* enough for throughput_text() */
 
 /*
- * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, without the cost if no byte was moved; `no load: baseline_busy
+ * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, without the cost if no byte was moved; `load not measured: baseline_busy
  * (try --wait-idle)` if the load is NAN and there are reasons, else an empty string.
  */
 const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_STRLEN]);

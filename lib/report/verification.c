@@ -47,7 +47,7 @@ static void format_reason(const struct verdict *r, char buf[DIE_MAX])
 		snprintf(buf, DIE_MAX, "%d of %d loads unsafe: %s", r->unsafe_loads,
 			 r->loads + r->unsafe_loads, reasons);
 	else if (r->why == NULL && r->kind == VERDICT_NOT_RUN && r->unsafe != 0)
-		snprintf(buf, DIE_MAX, "no load: %s", reasons);
+		snprintf(buf, DIE_MAX, "load not measured: %s", reasons);
 }
 
 /* A reason that several lines share is printed once, after the first of them. */

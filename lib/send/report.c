@@ -71,7 +71,7 @@ static void print_transfer(const struct send_result *res, int streams)
 		       streams - res->receipts, streams);
 }
 
-/* Why a receipt has no load.  One of an older version has no reason. */
+/* Why a receipt lacks a load.  One of an older version has no reason. */
 static const char *no_load_text(const char *word)
 {
 	static const char *const texts[][2] = {
@@ -101,7 +101,7 @@ static void print_load(const struct send_result *res, int streams)
 		report("    %s%s\n",
 		       res->local ? "" : "sender: ", baselines_format(s->host.drift, text));
 	if (!res->local && res->receipts > 0 && isnan(r->host.load))
-		report("    receiver: no load: %s\n", no_load_text(r->no_load));
+		report("    receiver: load not measured: %s\n", no_load_text(r->no_load));
 	if (res->receipts > 0 && r->clients > (uint64_t)streams)
 		report("    the receiver had %ju clients during the transfer: "
 		       "its load is that of all of them\n",

@@ -45,7 +45,7 @@ struct send_result {
 	struct pauses pauses; /* of the main thread */
 	bool local;           /* both ends are on this host, so that its load is that of both */
 	struct cpu_result *cpu;
-	int n_cpus; /* 0: the streams were not bound, or no load was measured */
+	int n_cpus; /* 0: the streams were not bound, or the load was not measured */
 };
 
 /*

@@ -431,7 +431,7 @@ void run_measured(struct run *r)
 		gauge_end(&r->gauge, &r->end, r->interface);
 }
 
-/* Why there is no load, as a receipt names it; an empty word where that is not known. */
+/* Why the load is not measured, as a receipt names it; an empty word where that is not known. */
 static const char *no_load(const struct run *r, unsigned unsafe)
 {
 	if (!gauge_is_wanted(&r->opt->gauge))

@@ -96,7 +96,7 @@ void run_open(struct run *r, const struct send_options *opt);
 /*
  * Starts the instrument that r->opt has for the next run, by soaking or by idle time, if any; all runs have the
  * same one, unless run_open() had both.  Without a calibration it measures the idle
- * machine, so that no connection may be open yet.  If no load can be measured, each reason is printed once, and
+ * machine, so that no connection may be open yet.  If the load cannot be measured, each reason is printed once, and
  * the next run tries again.
  */
 void run_gauge(struct run *r);

@@ -183,7 +183,7 @@ static void load_cpus(struct transfer *t)
 
 /*
  * Whether the server is on this host: its kernel is this one.  Where no receipt says that, the interface decides, though
- * a tunnel's end on lo leads elsewhere.  The hosts behind a balancer have no load in common.
+ * a tunnel's end on lo leads elsewhere.  The hosts behind a balancer share nothing.
  */
 static void find_host(struct send_result *res, int streams)
 {

@@ -41,7 +41,7 @@ it 'cyclesoak -C is killed as it renames its file: the old one is whole'; ( begi
 	    "$real_cyclesoak" -C --force -N 1 -f killed/counts
 	cmp good killed/counts
 ); ok
-# More than 3 % of the machine, and less than the 30 % that leave no load.
+# More than 3 % of the machine, and less than the 30 % above which it is not reported.
 "$HELPERS/burn" 0 60 $((cpus * 10 < 60 ? cpus * 10 : 60)) >/dev/null &
 busy=$!
 remember $busy
@@ -55,13 +55,13 @@ while again; do ( begin
 ); done
 BUSY_TURNS=2
 # Whether a soaker is left no time at all or too little depends on the kernel.
-no_baseline='left its soaker no time before the [a-z]*: no load is measured'
-no_baseline="$no_baseline\\(; the busiest program was .* (pid [0-9]*), [0-9]*% of a CPU\\)*$\|no load is reported$"
+no_baseline='left its soaker no time before the [a-z]*: the load is not measured'
+no_baseline="$no_baseline\\(; the busiest program was .* (pid [0-9]*), [0-9]*% of a CPU\\)*$\|the load is not reported$"
 undisturbed 'own baselines on a busy machine: the load is marked, and a line on stderr has the reason'
 while again; do ( begin
 	soaking "$cyclesoak" --json true
-	# Others may be busy as well, and then there is no load.
-	grep -q 'not idle beside the command: other programs took [0-9].*: \(the load is unsafe\|no load is reported\)$' err ||
+	# Others may be busy as well, and then the load is not measured.
+	grep -q 'not idle beside the command: other programs took [0-9].*: \(the load is unsafe\|the load is not reported\)$' err ||
 		grep -q "$no_baseline" err
 	jq -e '.unsafe | index("baseline_busy") != null' out
 ); done
@@ -84,7 +84,7 @@ it 'zcc -C in a directory with planted links: an error, and they are not followe
 	[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]
 ); ok
 
-# Own baselines.  Where others are busy for longer, the checks see why there is no load.
+# Own baselines.  Where others are busy for longer, the checks see why the load is not measured.
 start_zcs
 # own CMD...: with baselines of its own
 own()
@@ -165,7 +165,7 @@ for how in -c --idle; do
 		rm counts_per_sec
 		cat zcs.err
 		[ $how = --idle ] || grep '^zcs: ./counts_per_sec was made on another machine .*; own baselines are used$' zcs.err
-		! grep -q 'no load is measured' zcs.err || skip_check 'other programs take too much of the CPUs'
+		! grep -q 'the load is not measured' zcs.err || skip_check 'other programs take too much of the CPUs'
 		exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.3 --json
 		jq -e '.end.remote | (.unsafe // []) as $why | (.load_percent != null or ($why | index("baseline_busy"))) and
 		    ($why | index("baseline_old") | not)' out

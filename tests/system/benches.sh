@@ -22,7 +22,7 @@ while read -r bench arguments; do
 	); ok
 done <<'END'
 accuracy -n 1 -t 0.1 -o rows
-^all of them |^no load: |^In [0-9]|: the machine remained busy$
+^all of them |^load not measured: |^In [0-9]|: the machine remained busy$
 accuracy --from rows/accuracy-*.tsv
 ^Goals:$
 same -n 1 -r 2 -t 0.1

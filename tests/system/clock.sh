@@ -71,7 +71,7 @@ it 'zcs --user --idle counts on as that user, cyclesoak counts at the same time;
 	kill -KILL $launched $zcs
 	wait_until prints 0 programs
 ); ok
-it 'cyclesoak --idle: while a CPU is offline there is no load'; ( begin
+it 'cyclesoak --idle: while a CPU is offline the load is not measured'; ( begin
 	starting 'load_percent\|error' cyclesoak --idle --json -p 0.5
 	echo 0 >/sys/devices/system/cpu/cpu1/online
 	sed -u '/cpu_offline/q' <&3 >offline

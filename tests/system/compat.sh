@@ -21,7 +21,7 @@ it 'the programs of 0.1.0 are built'; ( begin; need jq git
 ); ok
 [ -x "$old/zcc" ] || finish
 
-# No load is judged, so that nothing has to be calibrated; 0.1.0 reads version 3 of the file.
+# Loads are not judged, so that nothing has to be calibrated; 0.1.0 reads version 3 of the file.
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec.new
 sed 's/^soaker .*/soaker 3/' counts_per_sec.new >counts_per_sec.old
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# cyclesoak: what it prints, with and without a command, and what the soakers are to the kernel.  No load is judged:
+# cyclesoak: what it prints, with and without a command, and what the soakers are to the kernel.  Loads are not judged:
 # planted.sh has the calibrations that are refused, loads.sh loads of known size, soaker.sh what is left of soakers.
 #
 # group: soaks
@@ -93,7 +93,7 @@ it 'cyclesoak, stdout closed: an error'; ( begin
 	grep -q "stdout: Broken pipe" err
 ); ok
 cg=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/self/mounts | head -n 1)
-it 'a CPU quota on the control group is reported, with -c, with --idle and where no load is measured'; ( begin
+it 'a CPU quota on the control group is reported, with -c, with --idle and where the load is not measured'; ( begin
 	[ -n "$cg" ] && mkdir "$cg/zc-test-$$" || skip_check 'no control group of version 1 can be made here'
 	echo 150000 >"$cg/zc-test-$$/cpu.cfs_quota_us"
 	for command in "$cyclesoak -1 -p 0.1" "$cyclesoak --idle true" "$BIN/zcc -s 0 -p 1 -r 2 -m send,mmap"; do
@@ -124,7 +124,7 @@ it 'cyclesoak COMMAND: its exit status, also of the second of that name in PATH,
 	END
 ); ok
 while IFS='|' read -r want why path command; do
-	it "cyclesoak '$command': exit status $want, $why, and no load"; ( begin
+	it "cyclesoak '$command': exit status $want, $why, and the load is not measured"; ( begin
 		status=0
 		soaking env PATH="${path:-$PATH}" "$cyclesoak" --json "$command" || status=$?
 		[ $status -eq "$want" ]
@@ -167,7 +167,7 @@ it 'cyclesoak COMMAND: a signal after the command ends the baseline that is meas
 		! grep -q 'own baseline before, none after' out err || break
 	done
 	cat out err
-	grep -q 'own baseline before, none after' out || ! grep -q 'no load is measured\|is not idle' err || skip_check 'the machine is busy'
+	grep -q 'own baseline before, none after' out || ! grep -q 'the load is not measured\|is not idle' err || skip_check 'the machine is busy'
 	grep -q 'own baseline before, none after' out
 ); ok
 it 'cyclesoak COMMAND without descriptors for soakers: it runs, and its status stays'; ( begin; need prlimit
@@ -175,7 +175,7 @@ it 'cyclesoak COMMAND without descriptors for soakers: it runs, and its status s
 	got=0
 	soaking prlimit --nofile=4 "$real" sh -c 'exit 7' || got=$?
 	[ $got -eq 7 ]
-	grep -q '^cyclesoak: no load is measured: cannot start the soakers: Too many open files' err
+	grep -q '^cyclesoak: the load is not measured: cannot start the soakers: Too many open files' err
 	grep -q '^System load: -, unsafe: not_measured' out
 ); ok
 it 'Ctrl-C while cyclesoak waits for an idle machine: it ends, and the command does not run'; ( begin

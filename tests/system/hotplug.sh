@@ -33,7 +33,7 @@ one_warning() { prints 1 grep -c "^cyclesoak: $1" soak.err; }
 
 cpu1=/sys/devices/system/cpu/cpu1/online
 soak || exit
-it 'a CPU goes offline: there is no load, with one line, until it is back and its soaker is bound to it again'; ( begin
+it 'a CPU goes offline: the load is not measured, with one line, until it is back and its soaker is bound to it again'; ( begin
 	safe cpu_offline
 	echo 0 >$cpu1
 	unsafe cpu_offline

@@ -12,7 +12,7 @@ hasten_tools 50000 1000000
 # measurable: skips a check where the kernel measures no idle time, or other programs have a CPU
 measurable()
 {
-	! grep -q 'never sleeps\|does not measure\|no load is measured' err || skip_check "$(head -n 1 err)"
+	! grep -q 'never sleeps\|does not measure\|the load is not measured' err || skip_check "$(head -n 1 err)"
 }
 
 it 'cyclesoak --idle COMMAND: the idle machine before and after, the status, and all CPUs for the command'; ( begin
@@ -96,13 +96,13 @@ it '--idle where each CPU is busy: an error, or the command without a load'; ( b
 	fails 'CPU [0-9]* never sleeps' "$cyclesoak" --idle -n 1
 	exits 4 "$cyclesoak" --idle sh -c 'grep Cpus_allowed_list /proc/self/status; exit 4'
 	grep Cpus_allowed_list out | diff own -
-	grep 'no load is measured: --idle: CPU [0-9]* never sleeps' err
+	grep 'the load is not measured: --idle: CPU [0-9]* never sleeps' err
 	grep '^System load: -, unsafe: not_measured' out
 	kill $burner
 ); ok
 echo one >tiny
 for kind in 'is empty' 'lacks a CPU' 'stands still'; do
-	it "zcc --idle where /proc/stat $kind: no load, and the reason: on stderr, in the first line and in JSON"; ( begin
+	it "zcc --idle where /proc/stat $kind: the load is not measured, and the reason: on stderr, in the first line and in JSON"; ( begin
 		unshare -m true 2>/dev/null || skip_check 'no privilege for namespaces'
 		cp /proc/stat "$kind"
 		[ "$kind" != 'is empty' ] || : >"$kind"
@@ -110,8 +110,8 @@ for kind in 'is empty' 'lacks a CPU' 'stands still'; do
 		start_zcs
 		for format in -q --json; do
 			exits 0 unshare -m sh -c "mount --bind '$kind' /proc/stat && exec $zcc $format --idle -s 0 -p $PORT tiny"
-			grep -Eq ': no load is measured: --idle: (Linux .* 7\.1|/proc/stat cannot be read, or does not count CPU [0-9]+ )' err
-			grep -q ', no load: not_measured (try -c)$' out ||
+			grep -Eq ': the load is not measured: --idle: (Linux .* 7\.1|/proc/stat cannot be read, or does not count CPU [0-9]+ )' err
+			grep -q ', load not measured: not_measured (try -c)$' out ||
 				jq -e '.end.host | .no_load == "baseline" and .unsafe == ["not_measured"]' out
 		done
 	); ok

@@ -56,7 +56,7 @@ least_turns=3; while again; do ( begin
 	wait_until prints_nothing stale_group
 	[ $used -lt "$(awk -v s="$seconds" 'BEGIN { print s * 1000000 }')" ]
 ); done
-undisturbed 'zcs -c -1: a client that has left before the soakers have settled has no load, and they end with it'
+undisturbed 'zcs -c -1: a client that has left before the soakers have settled lacks a load, and they end with it'
 least_turns=3; while again; do ( begin
 	start_parked -1
 	exits 0 "$zcc" -s 0 -p "$PORT" $tcp --json tiny

@@ -56,7 +56,7 @@ while IFS='|' read -r kind command figures; do
 	it "zc-plot: of $kind, each figure is in its place"; ( begin; need python3 jq
 		eval "$command" >json || [ "$kind" = 'load over time' ]
 		if [ "$kind" = 'load over time' ]; then
-			grep -q '"load_percent":.*}}$' json || skip_check 'no load could be measured'
+			grep -q '"load_percent":.*}}$' json || skip_check 'the load could not be measured'
 		fi
 		exits 0 env PATH="$PWD/bin:$PATH" python3 "$plot" json
 		jq -rs "$jq_defs $figures" json | digits >want

@@ -46,7 +46,7 @@ nothing_left()
 }
 besides=nothing_left
 
-vain='soaked already\|no load is measured\|stop what has the CPU'
+vain='soaked already\|the load is not measured\|stop what has the CPU'
 # once_free command...: again while another program soaks this machine
 once_free()
 {

@@ -139,7 +139,7 @@ it 'within a period soakers are stopped, one is moved, 2 % are stolen: a line ea
 	[ -z "$steal" ] || lines 1 'the host of this virtual machine took more than 1% of its CPU time (steal): the load is unsafe$'
 ); ok
 cpuset=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpuset\b.*/\1/p' /proc/self/mounts | head -n 1)
-it 'a cpuset takes a CPU from the soakers: there is no load until it is back'; ( begin
+it 'a cpuset takes a CPU from the soakers: the load is not measured until it is back'; ( begin
 	mkdir "$cpuset/zc-test-$$" && [ "$cpus" -gt 1 ] || skip_check 'one CPU, or no cpuset of version 1'
 	next_period
 	echo "$own" >"$cpuset/zc-test-$$/cpuset.cpus"
@@ -151,7 +151,7 @@ it 'a cpuset takes a CPU from the soakers: there is no load until it is back'; (
 	echo "$soaker" >"$cpuset/cgroup.procs"
 	end_all cpu_offline
 	until_period "has(\"load_percent\") and .cpus == $cpus"
-	lines 1 'a measured CPU was offline, or missing in the cpuset: there is no load'
+	lines 1 'a measured CPU was offline, or missing in the cpuset: the load is not measured'
 	[ "$(cpus_of "$soaker" | grep -x '[0-9]*' | sort -u | wc -l)" -eq "$cpus" ]
 ); ok
 if [ -d "$cpuset/zc-test-$$" ]; then
@@ -217,7 +217,7 @@ it 'a load far below 0: one line on stderr, and the reason in place of each load
 	status=0
 	soaking "$cyclesoak" -p 0.1 -1 -f starved || status=$?
 	[ "$(cat out)" = 100.0 ] || [ $status -eq 1 ]
-	[ $status -eq 0 ] || grep -q "^cyclesoak: there is no load: it is unsafe: [a-z_,]*calibration[a-z_,]*: see " err
+	[ $status -eq 0 ] || grep -q "^cyclesoak: the load is not measured: it is unsafe: [a-z_,]*calibration[a-z_,]*: see " err
 ); ok
 
 # zcs, and its figures in the report of zcc.  At full speed zcc would take all CPUs, and no soaker would get to count

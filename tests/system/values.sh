@@ -211,7 +211,7 @@ it 'zcc -c --request: load and cost of each size agree'; ( begin
 ); ok
 stop_zcs
 it 'zcs -c --json: load and cost agree, and zcc --json has them in its receipt'; ( begin
-	# On a busy machine a transfer may be over before the soakers have settled: then it has no load.
+	# On a busy machine a transfer may be over before the soakers have settled: then it lacks a load.
 	for t in 0.6 1.2 2.4 4.8; do
 		start_zcs -c --json -I 0.1
 		measured "$BIN/zcc" --json -s 0 -p "$PORT" -t $t --congestion reno

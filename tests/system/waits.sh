@@ -23,7 +23,7 @@ held()
 	want=$1
 	shift
 	exits $want unshare -m sh held.sh "$@"
-	[ "$(grep -c "^[a-z]*: \(no load is measured: \)\?CPUs are being soaked already, by sleep (pid $(cat holder)): .*(--wait SECS)" err)" -eq 1 ]
+	[ "$(grep -c "^[a-z]*: \(the load is not measured: \)\?CPUs are being soaked already, by sleep (pid $(cat holder)): .*(--wait SECS)" err)" -eq 1 ]
 }
 if ! unshare -m sh -c ': >lock && mount --bind lock /dev/zero' 2>/dev/null ||
     ! flock -F /dev/null true 2>/dev/null || ! command -v jq >/dev/null 2>&1; then
@@ -34,7 +34,7 @@ fi
 it 'cyclesoak COMMAND while another program soaks: it runs, the status is its own, and unsafe has the reason'; ( begin
 	held 7 "$cyclesoak" --wait 0 sh -c 'echo ran; exit 7'
 	grep -qx ran out
-	grep -q ': no load is measured: ' err
+	grep -q ': the load is not measured: ' err
 	grep -Eqx 'System load: -, unsafe: soaked_already; took [0-9.]+ s' out
 	held 0 "$cyclesoak" --wait 0 --json true
 	jq -e '.unsafe == ["soaked_already"] and (has("load_percent") | not) and has("start")' out
@@ -58,7 +58,7 @@ it 'cyclesoak without a command, and -C, fail after --wait SECS, or 2, while ano
 	while read -r looks command; do
 		held 1 strace -o trace -e trace=flock,clock_nanosleep -e inject=clock_nanosleep:retval=0 "$BIN"/$command
 		[ "$(grep -c '^flock(' trace)" -eq "$looks" ]
-		not grep 'no load is measured' err
+		not grep 'the load is not measured' err
 	done <<-END
 		51 cyclesoak -1 --wait 0.5
 		201 cyclesoak -1
@@ -78,9 +78,9 @@ it 'zcc -c while another program soaks: the transfer, or the latencies, are repo
 	    .remote.no_load == "off" and .bytes_agree and (has("error") | not)' out
 	held 0 "$zcc" -c $to_zcs -m send,mmap -r 2
 	grep -Eq '^send +64k +[0-9,]+' out
-	grep -qx 'soaked_already in 4 of 4 runs: no load could be measured' out
+	grep -qx 'soaked_already in 4 of 4 runs: the load could not be measured' out
 	start_zcs --reply
 	held 0 "$zcc" -c --wait 0 -s 0 -p "$PORT" --request 10 -n 5
-	grep -qx '  no load: soaked_already (try --wait)' out
+	grep -qx '  load not measured: soaked_already (try --wait)' out
 ); ok
 finish

@@ -83,7 +83,7 @@ static void test_unsafe(void)
 	plan.rounds = 0;
 	add(0, NAN, UNSAFE_BASELINE_BUSY, NAN);
 	add(1, NAN, UNSAFE_BASELINE_BUSY, NAN);
-	has(text(), "\nbaseline_busy in 2 of 2 runs: no load could be measured\n",
+	has(text(), "\nbaseline_busy in 2 of 2 runs: the load could not be measured\n",
 	    "a comparison without a load has a line with the reason");
 }
 

@@ -48,7 +48,7 @@ static void test_figures(void)
 		   strcmp(f.method, "read") == 0,
 	   "figures are the differences between two marks");
 	ok(f.host.rates.interrupts == 250 && isnan(f.host.load),
-	   "without soakers there are rates and no load");
+	   "without soakers there are rates alone");
 	to.counters.ns = from.ns + RATES_NS;
 	ok(isnan(between(&from, &to)->host.rates.interrupts),
 	   "a time too short for the counters has no rates");

@@ -236,12 +236,12 @@ def test_failed_clients():
 
 
 def test_no_load():
-    """the reason why a host has no load tells whether one was asked for"""
+    """the reason why a host's load is not measured tells whether one was asked for"""
     one = transfer(1)
     for word, load, err, reason in (
         ("off", {"e", "d", "b", "c"}, [], "not asked for: 'load b c d ...'"),
         ("off", set(), [], "not asked for: 'load none'"),
-        ("held", None, ["zcc: no load is measured: x", "bye"], "zcc: no load is measured: x"),
+        ("held", None, ["zcc: the load is not measured: x", "bye"], "zcc: the load is not measured: x"),
     ):
         one["end"]["host"]["no_load"] = word
         figures = hosts_report.host_figures(FakeRun("a", [one], load, err), one["end"], "sum_sent", [])

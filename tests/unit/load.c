@@ -56,23 +56,23 @@ static void test_loads(void)
 	const struct calibration clocked = {
 		.cpus.n = 2, .lines = 1, .clock = true, .all = {.tasks = 0.01, .step = 0.002}};
 	const struct row rows[] = {
-		{"an idle machine has no load", TWO, .to = {.time = 5, .spin = 0.98 * 4},
+		{"an idle machine has a load of 0", TWO, .to = {.time = 5, .spin = 0.98 * 4},
 		 .half = 0.0015},
 		/* 0.85 of the time was left on the idle machine, and 0.8 were it slowed by a quarter. */
 		{"half of the time is taken, and the rest is slowed by a quarter", TWO,
 		 .to = {.time = 5, .spin = 2, .work = 1.5}, .load = 0.98 - 0.5 * 0.85 / 0.8,
 		 .slowed = 0.25},
-		{"no time has no load", .to.time = 1, .load = NAN, .half = NAN},
+		{"in no time there cannot be a load", .to.time = 1, .load = NAN, .half = NAN},
 		{"a load far below 0 is none, and has that reason", .to = {.time = 3, .spin = 6},
 		 .load = NAN, .half = NAN, .unsafe = UNSAFE_CALIBRATION},
 		{"a baseline of which tasks had 29 % makes a load unsafe", busy,
 		 .to = {.time = 3, .spin = 1}, .load = 0.21, .unsafe = UNSAFE_BASELINE_BUSY},
-		{"a baseline of which tasks had more than 30 % leaves no load, and the reason",
-		 full, .to = {.time = 3, .spin = 1}, .load = NAN, .half = NAN,
+		{"a baseline of which tasks had more than 30 % leaves only the reason", full,
+		 .to = {.time = 3, .spin = 1}, .load = NAN, .half = NAN,
 		 .unsafe = UNSAFE_BASELINE_BUSY},
 		{"half of the interval is half of the drift of the baselines at least",
 		 .c.all.drift = -0.19, .to = {.time = 3, .spin = 1}, .load = 0.5, .half = 0.095},
-		{"a time in which a CPU went offline has no load, and the reason",
+		{"a time in which a CPU went offline has only the reason",
 		 .to = {.time = 3, .spin = 1, .limits.lost = 1}, .load = NAN, .half = NAN,
 		 .unsafe = UNSAFE_CPU_OFFLINE},
 

@@ -36,7 +36,7 @@ int main(void)
 	capture(STDOUT_FILENO);
 	p.each = NULL;
 	period_print(&p, false);
-	has(captured(), " 3.000 s of CPU time,\n  of it, tasks 1.000 s\n",
+	has(captured(), " 3.000 s of CPU time,\n  CPU time of tasks 1.000 s\n",
 	    "CPU time, and that of the tasks, is the sum of all CPUs");
 	p.each = each;
 	capture(STDOUT_FILENO);

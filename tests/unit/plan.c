@@ -100,7 +100,7 @@ static void test_rounds(void)
 	   "half the load for twice the bytes is a quarter of the cost, and in a ratio the "
 	   "difference of what both runs share is left");
 	ok(isnan(plan_mean(&p, 0, REMOTE_LOAD).value),
-	   "a receiver on the same host has no load of its own");
+	   "a receiver on the same host lacks a load of its own");
 }
 
 /* Rounds that do not vary, then one that does. */

@@ -16,12 +16,11 @@ static void test_host(void)
 		const char *no_load, *title;
 	} cases[] = {
 		{0, "off", "a host whose load is not asked for has none, and the reason"},
-		{UNSAFE_BASELINE_BUSY, "baseline",
-		 "a host without a baseline has no load, and the reason"},
+		{UNSAFE_BASELINE_BUSY, "baseline", "a host without a baseline has only the reason"},
 		{UNSAFE_NOT_MEASURED, "baseline",
-		 "a host whose idle time is not measured has no load, and the reason"},
+		 "a host whose idle time is not measured has only the reason"},
 		{UNSAFE_SOAKED_ALREADY, "held",
-		 "a host that another program soaks has no load, and the reason"},
+		 "a host that another program soaks has only the reason"},
 	};
 	static struct baseline b = {.spin = 1, .speed = 1};
 	static struct send_options opt;

@@ -122,7 +122,7 @@ static void test_text(void)
 	res.received.host.load = NAN;
 	while ((reason = next_of(&reasons)) != NULL) {
 		snprintf(res.received.no_load, sizeof(res.received.no_load), "%.15s", reason);
-		string_append(lines, sizeof(lines), "%s", line_with("no load"));
+		string_append(lines, sizeof(lines), "%s", line_with("load not measured"));
 	}
 	expect(lines, "a receiver without a load has a line that tells why");
 	res.sent.host.load = 1e300;
@@ -158,7 +158,7 @@ static void test_options(void)
 	set = (struct fileset){.builtin = true, .skipped = 1234};
 	res.mptcp = res.local = true;
 	res.receipts = 2;
-	res.n_cpus = 3; /* the last has no role and no load */
+	res.n_cpus = 3; /* the last has neither role nor load */
 	res.sent = figures_of(SENT "warmup=77 load=0.25 cpus=4");
 	res.sent.host.baseline = BASELINE_OWN;
 	res.sent.host.drift = 0.005;
@@ -312,7 +312,7 @@ static void test_check(void)
 	expect(captured(), "receipts are compared with what was sent, or missed");
 }
 
-/* Either end may have a reason, and the receiver only with a receipt; no load of this end is a reason, too. */
+/* Either end may have a reason, and the receiver only with a receipt; an unmeasured load of this end is a reason, too. */
 static void test_unsafe(void)
 {
 	static const struct {

@@ -71,7 +71,7 @@ static void test_commands(void)
 	open_settings(&s, "exit 4", "kill -9 $$");
 	is(setting_enter(&s, 1, why), "--setting second: its command was ended by signal 9",
 	   "a command that is ended by a signal");
-	ok(!settings_leave(), "a base that cannot be restored is said");
+	ok(!settings_leave(), "a base that cannot be restored is an error");
 }
 
 static void on_signal(int sig)
