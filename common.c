@@ -73,6 +73,16 @@ void make_printable(char *s)
 	}
 }
 
+const char *hash_text(const char *text, char hash[HASH_SIZE])
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (; *text != '\0'; text++)
+		h = (h ^ (unsigned char)*text) * 1099511628211u;
+	snprintf(hash, HASH_SIZE, "%016" PRIx64, h);
+	return hash;
+}
+
 const char *printable(const char *s)
 {
 	static _Thread_local char text[DIE_MAX + 64]; /* as much as die_errno() makes */

@@ -89,6 +89,11 @@ size_t utf8_length(const char *text);
  */
 void make_printable(char *s);
 
+#define HASH_SIZE 17 /* of 64 bits in hexadecimal */
+
+/* Stores a hash of a text, by FNV-1a, and returns it. */
+const char *hash_text(const char *text, char hash[HASH_SIZE]);
+
 /* Returns a printable copy of s, of DIE_MAX + 63 bytes at most, valid until the thread's next call. */
 const char *printable(const char *s);
 

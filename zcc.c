@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 		gauge_calibrate_or_die(&opt.gauge, opt.force);
 		return EXIT_SUCCESS;
 	}
-	if (opt.json || opt.debug > 0)
+	if (opt.json || opt.debug > 0 || opt.compares)
 		environment_read(&rep.environment);
 	opt.gauge.debug = opt.debug > 0;
 	opt.gauge.what = opt.requests.n > 0 ? "requests" : "transfer";

@@ -32,8 +32,7 @@ static int open_all(struct context *x)
 	int listener;
 
 	boot_read(x->boot);
-	if (opt.json)
-		environment_read(&x->report.environment);
+	environment_read(&x->report.environment);
 	gauge_warn(&opt.gauge);
 	/* Before it listens: clients do not wait for this. */
 	if (gauge_is_wanted(&opt.gauge))

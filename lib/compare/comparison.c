@@ -272,25 +272,34 @@ static void print_why(const struct plan *p)
 	}
 }
 
-/* A line for each reason why loads were unsafe, or could not be measured. */
-static void print_unsafe(const struct plan *p)
+/* A line for each reason why loads were unsafe, or could not be measured; `before: ` in all sessions. */
+static void print_unsafe(const struct plan *p, const char *before)
 {
+	const struct plan *session;
 	bool known = false;
-	int i;
+	int i, unsafe, runs;
 
 	for (i = 0; i < p->kind->measures; i++)
 		known |= p->kind->measure[i].is_of_load && p->kind->measure[i].title != NULL &&
 			 is_known(p, i);
-	for (i = 0; i < UNSAFE_REASONS; i++)
-		if (p->unsafe_runs[i] > 0)
-			report("%s in %d of %d run%s: %s\n", limits_name(i), p->unsafe_runs[i],
-			       p->added, plural((uint64_t)p->added),
+	for (i = 0; i < UNSAFE_REASONS; i++) {
+		unsafe = runs = 0;
+		for (session = p; session != NULL;
+		     session = *before != '\0' ? session->earlier : NULL) {
+			unsafe += session->unsafe_runs[i];
+			runs += session->added;
+		}
+		if (unsafe > 0)
+			report("%s%s in %d of %d run%s: %s\n", before, limits_name(i), unsafe, runs,
+			       plural((uint64_t)runs),
 			       known ? "unsafe (?)" : "the load could not be measured");
+	}
 }
 
-/* The sessions of a file, the last one first: their rounds, machine, date and title. */
-static void print_sessions(const struct plan *p, const char *path)
+/* The sessions of a file, the last one first: their rounds, machine, date and title; then the machine of now. */
+static void print_sessions(const struct plan *now, const char *path)
 {
+	const struct plan *p = now->before;
 	const char *title;
 
 	for (; p != NULL; p = p->earlier) {
@@ -301,31 +310,44 @@ static void print_sessions(const struct plan *p, const char *path)
 			report("  of %s%s%s\n", plan_setting(p, "date"),
 			       title[0] != '\0' ? ": " : "", title);
 	}
+	if (now->before != NULL)
+		report("now: %s\n", now->machine);
 }
 
 /*
- * Prints each setting that is known to differ between a plan and a session, or an earlier one: a line of text,
- * or its key in JSON.
+ * Prints that a setting is known to differ between a plan and a session, or an earlier one: a line of text, or its key
+ * in JSON.
  */
+static void print_difference(const struct plan *now, const struct plan *then, const char *key,
+			     struct json *j)
+{
+	const char *value = plan_setting(now, key), *other = value;
+
+	for (; then != NULL && strcmp(value, other) == 0; then = then->earlier)
+		if (plan_knows(now, key) && plan_knows(then, key))
+			other = plan_setting(then, key);
+	if (strcmp(value, other) == 0)
+		return;
+	if (j != NULL)
+		json_string(j, NULL, key + strspn(key, "-"));
+	else
+		report("%s differs: %s then, %s now\n", key, *other != '\0' ? other : "default",
+		       *value != '\0' ? value : "default");
+}
+
+/* Prints what differs in the order of the plan, then options that only the session knows. */
 static void print_differences(const struct plan *now, const struct plan *then, struct json *j)
 {
-	const struct difference *d = now->kind->difference;
-	const struct plan *p;
-	const char *value, *other;
-	int i;
+	const struct setting *s;
 
-	for (i = 0; i < now->kind->differences; i++, d++) {
-		value = plan_setting(now, d->key);
-		for (p = then; p != NULL; p = p->earlier) {
-			other = plan_setting(p, d->key);
-			if (*value != '\0' && *other != '\0' && strcmp(other, value) != 0)
-				break;
-		}
-		if (p != NULL && j != NULL)
-			json_string(j, NULL, d->key);
-		else if (p != NULL)
-			report("%s differs: %s then, %s now%s\n", d->what, other, value, d->unit);
-	}
+	if (then == NULL)
+		return;
+	for (s = now->setting; s < now->setting + now->settings; s++)
+		if (!s->is_aside)
+			print_difference(now, then, s->key, j);
+	for (s = then->setting; s < then->setting + then->settings; s++)
+		if (!plan_has(now, s->key) && s->key[0] == '-')
+			print_difference(now, then, s->key, j);
 }
 
 /* Prints how many rounds there are, and what all runs have in common. */
@@ -370,7 +392,7 @@ void comparison_print_runs(const struct comparison *c)
 static void print_above(const struct plan *p, const struct compare_options *opt)
 {
 	print_rounds(p, p->rounds, "; means and 95% intervals");
-	print_sessions(p->before, opt->against);
+	print_sessions(p, opt->against);
 	if (p->kept != NULL)
 		report("this is session %d in %s\n", plan_sessions(p->kept) + 1,
 		       printable(opt->save));
@@ -535,7 +557,9 @@ void comparison_print(const struct comparison *c, const char *error)
 			       ? ":\n  the error that all rounds share is larger: run longer (-t)"
 			       : "");
 	print_why(p);
-	print_unsafe(p);
+	if (p->before != NULL)
+		print_unsafe(p->before, "before: ");
+	print_unsafe(p, "");
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r 5)\n");
 }

@@ -107,6 +107,23 @@ void plan_set(struct plan *p, const char *key, const char *fmt, ...)
 	make_printable(p->setting[i].value);
 }
 
+void plan_set_aside(struct plan *p, const char *key, const char *value)
+{
+	plan_set(p, key, "%s", value);
+	p->setting[setting_of(p, key)].is_aside = true;
+}
+
+bool plan_has(const struct plan *p, const char *key)
+{
+	return setting_of(p, key) < p->settings;
+}
+
+bool plan_knows(const struct plan *p, const char *key)
+{
+	return key[0] == '-' ? plan_has(p, key) || plan_setting(p, "files")[0] != '\0'
+			     : plan_setting(p, key)[strspn(plan_setting(p, key), "?")] != '\0';
+}
+
 const char *plan_setting(const struct plan *p, const char *key)
 {
 	const int i = setting_of(p, key);
@@ -117,6 +134,16 @@ const char *plan_setting(const struct plan *p, const char *key)
 int plan_turn(const struct plan *p, int k)
 {
 	return p->rounds % 2 == 0 ? k : p->n - 1 - k;
+}
+
+void plan_count(struct plan *p, int i, unsigned unsafe)
+{
+	int k;
+
+	p->run[i].unsafe_rounds += unsafe != 0;
+	for (k = 0; k < UNSAFE_REASONS; k++)
+		p->unsafe_runs[k] += (unsafe & 1u << k) != 0;
+	p->added++;
 }
 
 void plan_add(struct plan *p, int i, const struct plan_result *res)
@@ -140,10 +167,7 @@ void plan_add(struct plan *p, int i, const struct plan_result *res)
 			run->unsafe[k] |= res->host[k]->host.unsafe;
 		unsafe |= res->host[k] != NULL ? res->host[k]->host.unsafe : 0;
 	}
-	run->unsafe_rounds += unsafe != 0;
-	for (k = 0; k < UNSAFE_REASONS; k++)
-		p->unsafe_runs[k] += (unsafe & 1u << k) != 0;
-	p->added++;
+	plan_count(p, i, unsafe);
 	p->rounds = p->added / p->n;
 }
 

@@ -58,25 +58,23 @@ struct alias {
 	double factor; /* from the column's unit to the key's; 0: it has text */
 };
 
-/* A setting of which a line reports that it differs. */
-struct difference {
-	const char *key; /* in JSON, too */
-	const char *what, *unit;
-};
-
 /* The tables of a program. */
 struct plan_kind {
 	const char *program; /* whose sessions they are */
 	const struct factor *factor;
 	const struct measure *measure;
 	const struct alias *alias;
-	const struct difference *difference;
-	int factors, measures, aliases, differences;
+	int factors, measures, aliases;
 	int instrument; /* the factor by which loads are measured */
 };
 
+/*
+ * What all runs of a session share: an option, whose key is as on the command line, and whose value is empty where it
+ * has its default; or a fact, whose value is empty where it is not known.
+ */
 struct setting {
 	char *key, *value;
+	bool is_aside; /* it is not reported where it differs from that of another session */
 };
 
 /* A run of a plan, in all rounds. */
@@ -108,11 +106,21 @@ struct plan {
 void plan_open(struct plan *p, const struct plan_kind *kind, int runs, int rounds);
 void plan_close(struct plan *p);
 
-/* Store the value of a factor, or of a setting, or the machine, with control characters replaced. */
+/*
+ * Store the value of a factor, or of a setting, which may not be reported, or the machine, with control characters
+ * replaced.
+ */
 void plan_set_value(struct plan_run *run, int factor, const char *value);
 void plan_set(struct plan *p, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+void plan_set_aside(struct plan *p, const char *key, const char *value);
 void plan_set_machine(struct plan *p, const char *machine);
+
+/* Whether there is such a setting. */
+bool plan_has(const struct plan *p, const char *key);
+
+/* Whether a session tells the value of a setting: of an option, any session that has the files it sent. */
+bool plan_knows(const struct plan *p, const char *key);
 
 /* The value; empty if there is none. */
 const char *plan_value(const struct plan_run *run, int factor);
@@ -133,6 +141,9 @@ struct plan_result {
 
 /* Adds run i of a round; the last of them completes the round. */
 void plan_add(struct plan *p, int i, const struct plan_result *res);
+
+/* Counts a run that was added, and the reasons that made it unsafe, at either end. */
+void plan_count(struct plan *p, int i, unsigned unsafe);
 
 /*
  * The mean of a measure of run i.  Its interval adds two errors in quadrature: the scatter of the rounds, and the

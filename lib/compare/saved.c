@@ -196,10 +196,12 @@ void saved_append_or_die(struct plan *p, const char *path)
  * Reading.
  */
 
-/* Returns false if it is not what the column has, or no host can have measured it. */
-static bool parse_field(char *text, struct plan *p, const struct field *c, int round, int run)
+/* Returns false if it is not what the column has, or no host can have measured it.  Adds reasons to *unsafe. */
+static bool parse_field(char *text, struct plan *p, const struct field *c, int round, int run,
+			unsigned *unsafe)
 {
 	struct plan_run *r = &p->run[run];
+	unsigned reasons = 0;
 	double value;
 	char *end;
 
@@ -212,7 +214,12 @@ static bool parse_field(char *text, struct plan *p, const struct field *c, int r
 		plan_set_value(r, c->which, text);
 		return !p->kind->factor[c->which].is_number ||
 		       (end > text && *end == '\0' && figure_is_possible(FIGURE_COUNT, value));
-	case REASONS: return limits_parse(text, &r->unsafe[c->which]);
+	case REASONS:
+		if (!limits_parse(text, &reasons))
+			return false;
+		r->unsafe[c->which] |= reasons;
+		*unsafe |= reasons;
+		return true;
 	case SETTING:
 		if (round == 0 && run == 0)
 			plan_set(p, c->key, "%s", text);
@@ -228,13 +235,16 @@ static bool parse_field(char *text, struct plan *p, const struct field *c, int r
 static bool parse_lines(char *text, int lines, struct plan *p, const struct fields *columns)
 {
 	char *line, *field;
+	unsigned unsafe;
 	int i, k;
 
 	for (i = 0; i < lines; i++) {
+		unsafe = 0;
 		line = strsep(&text, "\n");
 		for (k = 0; k < columns->n && (field = strsep(&line, "\t")) != NULL; k++)
-			if (!parse_field(field, p, &columns->field[k], i / p->n, i % p->n))
+			if (!parse_field(field, p, &columns->field[k], i / p->n, i % p->n, &unsafe))
 				return false;
+		plan_count(p, i % p->n, unsafe);
 		if (k < columns->n || line != NULL ||
 		    (p->earlier != NULL &&
 		     (p->n != p->earlier->n ||

@@ -21,3 +21,6 @@ extern const char *const kernel_option_name[KERNEL_OPTIONS];
 
 /* Whether the kernel has this option: 1 or 0; -1 if neither BTF nor /boot/config-RELEASE can be read. */
 int kernel_option(enum kernel_option o);
+
+/* The timer's interrupts per second, CONFIG_HZ; NAN if /boot/config-RELEASE cannot be read. */
+double kernel_hz(void);

@@ -121,6 +121,7 @@ static void client_figures(struct client *c)
 	struct mark *begin = &c->begin, *end = &c->end;
 	struct context *x = c->context;
 	struct figures *f = &c->figures;
+	struct link link = x->report.via; /* of the group's first client */
 	struct utsname system;
 
 	client_mark(c, end);
@@ -140,6 +141,9 @@ static void client_figures(struct client *c)
 	strcpy(f->version, VERSION);
 	strcpy(f->kernel, system.release);
 	strcpy(f->boot, x->boot);
+	if (strcmp(link.interface, c->interface) != 0)
+		link_read(&link, c->interface);
+	environment_setup(&x->report.environment, &link, &f->setup);
 	if (isnan(f->host.load))
 		strcpy(f->no_load, meter_no_load(&x->meter, f->host.unsafe));
 	tcp_figures_read(c->place.sock, true, &f->tcp);

@@ -91,7 +91,7 @@ struct context {
 	struct client_group group;
 	struct recent_counters counters; /* of the host */
 	uint64_t accepted;               /* clients that had a thread, in stream mode */
-	char boot[BOOT_SIZE];            /* for the receipts */
+	char boot[HASH_SIZE];            /* for the receipts */
 };
 
 /*

@@ -2,6 +2,7 @@
 
 #include <glob.h>
 #include <linux/ethtool.h>
+#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 static const struct {
 	const char *key, *path;
 } files[] = {
+	{"cmdline", "/proc/cmdline"},
 	{"clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource"},
 	{"governor", SYS_CPU "cpu0/cpufreq/scaling_governor"},
 	{"cpufreq_boost", SYS_CPU "cpufreq/boost"},
@@ -30,10 +32,50 @@ static const struct {
 /* Adds the first line of a file, which may be missing, to `lines` of `size` bytes. */
 static void add_file(char *lines, size_t size, const char *key, const char *path)
 {
-	char line[512];
+	char line[4096];
 
 	if (file_read_line(path, line, sizeof(line)) == 0)
 		string_append(lines, size, "%s: %s\n", key, line);
+}
+
+/* Finds the text of a key; returns its length. */
+static int find_line(const char *lines, const char *key, const char **text)
+{
+	const size_t n = strlen(key);
+
+	for (; *lines != '\0'; lines += strcspn(lines, "\n") + 1)
+		if (strncmp(lines, key, n) == 0 && lines[n] == ':') {
+			*text = lines + n + 2;
+			return (int)strcspn(*text, "\n");
+		}
+	return 0;
+}
+
+/*
+ * Adds how the kernel preempts: as debugfs has it, or the boot, or the kernel's version, which names a fixed model.
+ * Where the model depends on the boot it is not known without them.
+ */
+static void add_preempt(struct environment *e)
+{
+	const char *version = e->system.version, *model, *end;
+	int n = find_line(e->host, "preempt", &model);
+
+	if (n > 0 && (model = strchr(model, '(')) != NULL) {
+		end = ")";
+		model++;
+	} else if (find_line(e->host, "cmdline", &model) > 0 &&
+		   (model = strstr(model, "preempt=")) != NULL) {
+		end = " \n";
+		model += strlen("preempt=");
+	} else {
+		end = "";
+		model = strstr(version, "PREEMPT_RT") != NULL        ? "rt"
+			: strstr(version, "PREEMPT_DYNAMIC") != NULL ? "?"
+			: strstr(version, "PREEMPT") != NULL         ? "full or lazy"
+								     : "none or voluntary";
+	}
+	string_append(e->host, sizeof(e->host), "preempt_model: %.*s\n", (int)strcspn(model, end),
+		      model);
 }
 
 void environment_read(struct environment *e)
@@ -53,6 +95,8 @@ void environment_read(struct environment *e)
 		string_append(e->host, sizeof(e->host), "cpu_model: %s\n", model);
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		add_file(e->host, sizeof(e->host), files[i].key, files[i].path);
+	add_preempt(e);
+	e->hz = kernel_hz();
 	for (i = 0; i < KERNEL_OPTIONS; i++)
 		string_append(e->host, sizeof(e->host), "%s: %s\n", kernel_option_name[i],
 			      set[1 + kernel_option((enum kernel_option)i)]);
@@ -76,18 +120,13 @@ void environment_read(struct environment *e)
 	globfree(&found);
 }
 
-void boot_read(char boot[BOOT_SIZE])
+void boot_read(char boot[HASH_SIZE])
 {
-	uint64_t hash = 14695981039346656037u; /* FNV-1a */
-	const char *s;
 	char id[64];
 
 	*boot = '\0';
-	if (file_read_line("/proc/sys/kernel/random/boot_id", id, sizeof(id)) != 0)
-		return;
-	for (s = id; *s != '\0'; s++)
-		hash = (hash ^ (unsigned char)*s) * 1099511628211u;
-	snprintf(boot, BOOT_SIZE, "%016" PRIx64, hash);
+	if (file_read_line("/proc/sys/kernel/random/boot_id", id, sizeof(id)) == 0)
+		hash_text(id, boot);
 }
 
 /*
@@ -127,6 +166,57 @@ static void read_offloads(int fd, struct ifreq *ifr, struct link *l)
 		strcpy(l->offloads, "none");
 }
 
+/* Stores the masks of an interface's queues, such as those of rx-N/rps_cpus; one if all are the same. */
+static void read_steering(const char *interface, const char *pattern, char text[64])
+{
+	glob_t found = {.gl_pathc = 0};
+	char path[96], first[1024] = "", mask[1024];
+	char all[16384] = "";
+	bool same = true;
+	size_t i;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/queues/%s", interface, pattern);
+	glob(path, 0, NULL, &found);
+	for (i = 0; i < found.gl_pathc; i++) {
+		if (file_read_line(found.gl_pathv[i], mask, sizeof(mask)) != 0)
+			continue;
+		if (all[0] == '\0')
+			strcpy(first, mask);
+		same &= strcmp(first, mask) == 0;
+		string_append(all, sizeof(all), "%s%s", all[0] != '\0' ? "/" : "", mask);
+	}
+	globfree(&found);
+	name_copy(text, 64, same ? first : all);
+}
+
+/* rtnetlink(7) */
+static void read_qdisc(unsigned index, char qdisc[16])
+{
+	struct {
+		struct nlmsghdr nh;
+		struct ifinfomsg link;
+		char rest[16384];
+	} m = {.nh = {.nlmsg_type = RTM_GETLINK,
+		      .nlmsg_flags = NLM_F_REQUEST,
+		      .nlmsg_len = NLMSG_LENGTH(sizeof(m.link))},
+	       .link = {.ifi_index = (int)index}};
+	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	const struct rtattr *a = IFLA_RTA(&m.link);
+	ssize_t n = -1;
+	int left;
+
+	if (fd < 0)
+		return;
+	if (send(fd, &m, m.nh.nlmsg_len, 0) >= 0)
+		n = recv(fd, &m, sizeof(m), 0);
+	close(fd);
+	if (n < 0 || !NLMSG_OK(&m.nh, (size_t)n) || m.nh.nlmsg_type != RTM_NEWLINK)
+		return;
+	for (left = (int)IFLA_PAYLOAD(&m.nh); RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == IFLA_QDISC)
+			name_copy(qdisc, 16, RTA_DATA(a));
+}
+
 void link_read(struct link *l, const char *interface)
 {
 	struct ethtool_drvinfo driver = {.cmd = ETHTOOL_GDRVINFO};
@@ -147,6 +237,70 @@ void link_read(struct link *l, const char *interface)
 		snprintf(l->driver, sizeof(l->driver), "%.31s", printable(driver.driver));
 	read_offloads(fd, &ifr, l);
 	close(fd);
+	read_qdisc(if_nametoindex(interface), l->qdisc);
+	read_steering(interface, "rx-*/rps_cpus", l->rps);
+	read_steering(interface, "tx-*/xps_cpus", l->xps);
+}
+
+static const struct {
+	const char *key;
+	size_t at;
+} link_texts[] = {
+	{"driver", offsetof(struct link, driver)}, {"offloads", offsetof(struct link, offloads)},
+	{"qdisc", offsetof(struct link, qdisc)},   {"rps", offsetof(struct link, rps)},
+	{"xps", offsetof(struct link, xps)},
+};
+
+/*
+ * All of it.
+ */
+
+void environment_lines(const struct environment *e, const struct link *l,
+		       char lines[ENVIRONMENT_MAX])
+{
+	const char *text;
+	size_t i;
+
+	snprintf(lines, ENVIRONMENT_MAX, "hostname: %s\n%scpus_online: %ld\n%s", e->system.nodename,
+		 e->host, e->cpus, e->vulnerabilities);
+	if (e->hz > 0)
+		string_append(lines, ENVIRONMENT_MAX, "hz: %g\n", e->hz);
+	if (l->mtu > 0)
+		string_append(lines, ENVIRONMENT_MAX, "mtu: %d\n", l->mtu);
+	for (i = 0; i < sizeof(link_texts) / sizeof(link_texts[0]); i++) {
+		text = (const char *)l + link_texts[i].at;
+		if (*text != '\0')
+			string_append(lines, ENVIRONMENT_MAX, "%s: %s\n", link_texts[i].key, text);
+	}
+}
+
+/* Copies the text of a key, if there is one. */
+static void copy_line(const char *lines, const char *key, char *to, size_t size)
+{
+	const char *text;
+	const int n = find_line(lines, key, &text);
+
+	name_copy(to, size, n > 0 ? strndupa(text, (size_t)n) : "");
+}
+
+void environment_setup(const struct environment *e, const struct link *l, struct setup *s)
+{
+	char cmdline[sizeof(e->host)];
+
+	copy_line(e->host, "cpu_model", s->cpu_model, sizeof(s->cpu_model));
+	copy_line(e->host, "preempt_model", s->preempt, sizeof(s->preempt));
+	if (strcmp(s->preempt, "_") == 0)
+		s->preempt[0] = '\0';
+	copy_line(e->host, "clocksource", s->clocksource, sizeof(s->clocksource));
+	copy_line(e->host, "cmdline", cmdline, sizeof(cmdline));
+	hash_text(cmdline, s->cmdline);
+	hash_text(e->vulnerabilities, s->mitigations);
+	s->hz = e->hz;
+	s->mtu = l->mtu > 0 ? l->mtu : NAN;
+	name_copy(s->offloads, sizeof(s->offloads), l->offloads);
+	name_copy(s->qdisc, sizeof(s->qdisc), l->qdisc);
+	name_copy(s->rps, sizeof(s->rps), l->rps);
+	name_copy(s->xps, sizeof(s->xps), l->xps);
 }
 
 /*
@@ -156,7 +310,7 @@ void link_read(struct link *l, const char *interface)
 /* Prints lines `KEY: TEXT` as members. */
 static void json_lines(struct json *j, const char *lines)
 {
-	char copy[sizeof(((struct environment *)0)->vulnerabilities)], *rest = copy, *text;
+	char copy[sizeof(((struct environment *)0)->host)], *rest = copy, *text;
 	const char *key;
 
 	snprintf(copy, sizeof(copy), "%s", lines);
@@ -181,6 +335,9 @@ static void json_link(struct json *j, const struct link *l)
 			json_string(j, NULL, word);
 		json_close(j, ']');
 	}
+	json_string(j, "qdisc", l->qdisc[0] != '\0' ? l->qdisc : NULL);
+	json_string(j, "rps", l->rps[0] != '\0' ? l->rps : NULL);
+	json_string(j, "xps", l->xps[0] != '\0' ? l->xps : NULL);
 	json_close(j, '}');
 }
 
@@ -206,6 +363,7 @@ void environment_json_start(struct json *j, const struct environment *e, const s
 	json_open(j, "environment", '{');
 	json_lines(j, e->host);
 	json_count(j, "cpus_online", (uint64_t)e->cpus);
+	json_number(j, "hz", e->hz > 0 ? e->hz : NAN);
 	if (e->vulnerabilities[0] != '\0') {
 		json_open(j, "vulnerabilities", '{');
 		json_lines(j, e->vulnerabilities);
@@ -229,14 +387,24 @@ static void print_lines(const char *lines, FILE *f, const char *prefix)
 	}
 }
 
+static const char *or_unknown(const char *text)
+{
+	return *text != '\0' ? text : "not known";
+}
+
 void environment_print(const struct environment *e, const struct link *l, FILE *f,
 		       const char *prefix)
 {
 	print_lines(e->host, f, prefix);
 	fprintf(f, "%senvironment: cpus_online: %ld\n", prefix, e->cpus);
+	if (e->hz > 0)
+		fprintf(f, "%senvironment: hz: %g\n", prefix, e->hz);
 	print_lines(e->vulnerabilities, f, prefix);
 	if (l != NULL && l->interface[0] != '\0')
-		fprintf(f, "%senvironment: interface %s: driver %s, MTU %d, offloads %s\n", prefix,
-			printable(l->interface), *l->driver != '\0' ? l->driver : "not known",
-			l->mtu, *l->offloads != '\0' ? l->offloads : "not known");
+		fprintf(f,
+			"%senvironment: interface %s: driver %s, MTU %d, offloads %s, qdisc %s, RPS %s, XPS "
+			"%s\n",
+			prefix, printable(l->interface), or_unknown(l->driver), l->mtu,
+			or_unknown(l->offloads), or_unknown(l->qdisc), or_unknown(l->rps),
+			or_unknown(l->xps));
 }

@@ -18,7 +18,8 @@
 struct environment {
 	struct utsname system;
 	long cpus;       /* online */
-	char host[2048]; /* kernel, CPUs and files of /sys: a line `KEY: TEXT` for each */
+	double hz;       /* of the timer; NAN: not known */
+	char host[6144]; /* kernel, CPUs and files of /sys: a line `KEY: TEXT` for each */
 	char vulnerabilities[4096]; /* of the CPUs: a line `NAME: TEXT` for each */
 };
 
@@ -28,7 +29,12 @@ struct link {
 	char driver[32];
 	int mtu;           /* bytes; 0: not known */
 	char offloads[32]; /* the offloads that are on, such as `tso,gso`; or `none` */
+	char qdisc[16];    /* of the whole interface */
+	/* The CPUs of receive and transmit packet steering: masks of the queues, with `/` between, or one of all. */
+	char rps[64], xps[64];
 };
+
+#define ENVIRONMENT_MAX 12288 /* bytes of all that is known */
 
 /* Reads the host's environment.  To be called once, before the program drops its privileges. */
 void environment_read(struct environment *e);
@@ -37,10 +43,17 @@ void environment_read(struct environment *e);
  * Stores a hash of the id that the kernel drew when it booted, by which programs on one kernel know each other, in
  * containers and network namespaces, too.  Nobody can tell the id from it.  An empty string if the id cannot be read.
  */
-void boot_read(char boot[BOOT_SIZE]);
+void boot_read(char boot[HASH_SIZE]);
 
 /* Reads the properties of an interface, by netdevice(7) and SIOCETHTOOL.  `interface` may be NULL or empty. */
 void link_read(struct link *l, const char *interface);
+
+/* Stores all that is known, a line `KEY: TEXT` for each, first of the host and then of the interface. */
+void environment_lines(const struct environment *e, const struct link *l,
+		       char lines[ENVIRONMENT_MAX]);
+
+/* Stores what a receipt has of the environment and of an interface. */
+void environment_setup(const struct environment *e, const struct link *l, struct setup *s);
 
 /*
  * Prints the first members of a report: version, system_info, timestamp (began_ns of CLOCK_REALTIME) and

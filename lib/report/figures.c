@@ -251,6 +251,17 @@ const struct figure figure_table[] = {
 	{NULL, "version", STRING(NAME, version)},
 	{NULL, "kernel", STRING(NAME, kernel)},
 	{NULL, "boot", STRING(NAME, boot), .sum = SUM_SAME},
+	{"cpu_model", "cpu_model", STRING(NAME, setup.cpu_model), IN(ENVIRONMENT)},
+	{"preempt_model", "preempt", STRING(NAME, setup.preempt), IN(ENVIRONMENT)},
+	{"hz", "hz", NUMBER(NUMBER, setup.hz), IN(ENVIRONMENT)},
+	{"clocksource", "clocksource", STRING(NAME, setup.clocksource), IN(ENVIRONMENT)},
+	{"cmdline_hash", "cmdline", STRING(NAME, setup.cmdline), IN(ENVIRONMENT)},
+	{"mitigations_hash", "mitigations", STRING(NAME, setup.mitigations), IN(ENVIRONMENT)},
+	{"mtu", "mtu", NUMBER(NUMBER, setup.mtu), IN(ENVIRONMENT)},
+	{"offloads", "offloads", STRING(NAME, setup.offloads), IN(ENVIRONMENT)},
+	{"qdisc", "qdisc", STRING(NAME, setup.qdisc), IN(ENVIRONMENT)},
+	{"rps", "rps", STRING(NAME, setup.rps), IN(ENVIRONMENT)},
+	{"xps", "xps", STRING(NAME, setup.xps), IN(ENVIRONMENT)},
 };
 const int figure_rows = (int)(sizeof(figure_table) / sizeof(figure_table[0]));
 
@@ -292,6 +303,20 @@ double figure_value(const struct figure *row, const struct figures *f)
 double figure_factor(const struct figure *row)
 {
 	return kinds[row->kind].factor;
+}
+
+void name_copy(char *to, size_t size, const char *text)
+{
+	const char *characters = kinds[FIGURE_NAME].characters;
+	char *c;
+
+	if (strlen(text) < size)
+		strcpy(to, text);
+	else
+		snprintf(to, size, "%s", hash_text(text, (char[HASH_SIZE]){""}));
+	for (c = to; *c != '\0'; c++)
+		if (strchr(characters, *c) == NULL)
+			*c = '_';
 }
 
 bool figure_is_possible(enum figure_kind kind, double value)

@@ -25,7 +25,6 @@
 #include "lib/load/load.h"
 
 #define RELEASE_SIZE 65 /* of a kernel's release in struct utsname */
-#define BOOT_SIZE    17 /* of a hash of 64 bits in hexadecimal */
 
 /* The sends by MSG_ZEROCOPY: all, those that the kernel copied, and those that have not completed. */
 struct zerocopy_figures {
@@ -37,6 +36,17 @@ struct waits {
 	double elapsed; /* the sum of the streams' times */
 	double cwnd_limited, pacing_limited;
 	double mean_rtt, max_rtt, mean_cwnd, max_cwnd; /* us, bytes */
+};
+
+/*
+ * What the figures of the other end depend on: its host, and the interface by which the data came.  A text has the
+ * characters of a receipt; a long one is replaced by its hash.
+ */
+struct setup {
+	char cpu_model[48], preempt[24], clocksource[24];
+	char cmdline[HASH_SIZE], mitigations[HASH_SIZE]; /* hashes */
+	double hz, mtu;
+	char offloads[32], qdisc[16], rps[24], xps[24];
 };
 
 /* One end's figures of a connection, after the warm-up.  A double that is not known is NAN. */
@@ -59,7 +69,8 @@ struct figures {
 	struct zerocopy_figures zerocopy; /* of a method that uses MSG_ZEROCOPY */
 	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
 	char kernel[RELEASE_SIZE]; /* the release of its kernel; empty: not known */
-	char boot[BOOT_SIZE];      /* which boot of which kernel; empty: not known */
+	char boot[HASH_SIZE];      /* which boot of which kernel; empty: not known */
+	struct setup setup;        /* of the other end, in a receipt */
 	char no_load[16];          /* why the load is not measured: NO_LOAD_*; empty: not known */
 	char refused[16];          /* why the other end did not serve; empty if it did */
 };
@@ -95,7 +106,8 @@ enum {
 	IN_HOST = 1 << 5,
 	IN_CPU = 1 << 6, /* the load of one CPU */
 	IN_ACCOUNTING = 1 << 7,
-	IN_WHY = 1 << 8, /* what may explain why runs of a comparison differ */
+	IN_WHY = 1 << 8,         /* what may explain why runs of a comparison differ */
+	IN_ENVIRONMENT = 1 << 9, /* the host of another end */
 };
 
 /* A group of rows of text. */
@@ -138,6 +150,12 @@ double figure_value(const struct figure *row, const struct figures *f);
 
 /* The factor from the member's unit to the key's: 100 for a key in percent. */
 double figure_factor(const struct figure *row);
+
+/*
+ * Copies a text to a member of the kind FIGURE_NAME: what a receipt cannot have becomes `_`, and a text that is
+ * too long its hash.
+ */
+void name_copy(char *to, size_t size, const char *text);
 
 /* Whether a host can have measured this value. */
 bool figure_is_possible(enum figure_kind kind, double value);

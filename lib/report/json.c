@@ -260,6 +260,7 @@ void json_host(struct json *j, const char *key, const struct figures *f)
 		json_open(j, "environment", '{');
 		json_string(j, "version", version);
 		json_string(j, "kernel", f->kernel);
+		json_rows(j, f, IN_ENVIRONMENT);
 		json_close(j, '}');
 	}
 	json_close(j, '}');

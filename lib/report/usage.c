@@ -116,7 +116,7 @@ static const struct option_row *given_of(const struct usage *u, const struct giv
 
 	while ((word = strsep(&rest, " ")) != NULL)
 		for (i = 0; i < u->n; i++)
-			if (given[i].row != NULL && is_option(&u->rows[i], word))
+			if (given[i].is_given && is_option(&u->rows[i], word))
 				return &u->rows[i];
 	return NULL;
 }
@@ -128,7 +128,7 @@ static void check_given(const struct usage *u, const struct given *given, const 
 	char name[OPTION_NAME], second[OPTION_NAME];
 
 	for (o = u->rows; o < u->rows + u->n; o++) {
-		if (given[o - u->rows].row == NULL)
+		if (!given[o - u->rows].is_given)
 			continue;
 		option_name(o, name);
 		if (o->not_with != NULL && (other = given_of(u, given, o->not_with)) != NULL)
@@ -177,7 +177,7 @@ static const struct {
 	const struct suffix *suffix;
 	bool whole; /* without a suffix it has no fraction */
 	const char *is, *unit;
-} numbers[] = {
+} numbers[OPTION_VERSION + 1] = {
 	[OPTION_INT] = {none, true, "a whole number", ""},
 	[OPTION_PORT] = {none, true, "a whole number", ""},
 	[OPTION_SIZE] = {sizes, true, SIZE, ""},
@@ -269,6 +269,20 @@ static void store(const struct option_row *o, void *to, double value)
 		*(uint64_t *)to = (uint64_t)round(value);
 }
 
+/* The number that store(), or an assignment of a double, has stored. */
+static double loaded(const struct option_row *o, const void *from)
+{
+	if (o->kind != OPTION_INT && o->kind != OPTION_SIZE)
+		return *(const double *)from;
+	return o->size == sizeof(uint32_t) ? *(const uint32_t *)from
+					   : (double)*(const uint64_t *)from;
+}
+
+static char *text_copy(const char *text)
+{
+	return strcpy(alloc_or_die(strlen(text) + 1, 1, "options"), text);
+}
+
 /* Sets the member of an option, or prints what the option asks for and exits. */
 static void take_option(const struct usage *u, const struct option_row *o, char *text, void *to)
 {
@@ -325,10 +339,9 @@ static bool is_same(const struct option_row *o, const char *a, const char *b)
 /* Each value of a list is a run: a value that is given twice would make two rows of the same name. */
 static void take_list(const struct usage *u, struct given *g, char *text, void *to)
 {
-	char *rest = strcpy(alloc_or_die(strlen(text) + 1, 1, "options"), text), *one;
+	char *rest = text_copy(text), *one;
 	int i;
 
-	g->value = alloc_or_die(VALUES_MAX, sizeof(*g->value), "options");
 	for (g->n = 0; (one = strsep(&rest, ",")) != NULL; g->n++) {
 		one += strspn(one, " ");
 		if (*one == '\0')
@@ -346,12 +359,38 @@ static void take_list(const struct usage *u, struct given *g, char *text, void *
 	option_set(g, 0, to);
 }
 
+/* Sets the member of an option, and keeps its argument. */
+static void take_given(const struct usage *u, struct given *g, char *text, void *to)
+{
+	g->is_given = true;
+	if (text != NULL && g->value == NULL)
+		g->value = alloc_or_die(VALUES_MAX, sizeof(*g->value), "options");
+	if (g->row->is_list) {
+		take_list(u, g, text, to);
+		return;
+	}
+	if (text != NULL && (g->n = g->row->is_repeated ? g->n + 1 : 1) > VALUES_MAX)
+		option_error(g->row, "given more than %d times", VALUES_MAX);
+	if (text != NULL)
+		g->value[g->n - 1] = text_copy(text); /* taking it may change it */
+	take_option(u, g->row, text, (char *)to + g->row->at);
+}
+
+/* Whether the member of an option, if that is a number, has its default. */
+static bool is_default(const struct given *g, const void *of)
+{
+	const struct option_row *o = g->row;
+
+	return o->size > 0 && o->size <= sizeof(g->initial) && g->n <= 1 &&
+	       memcmp((const char *)of + o->at, &g->initial, o->size) == 0;
+}
+
 const struct given *option_given(const struct options_given *given, const char *name)
 {
 	const struct given *g;
 
 	for (g = given->option; g < given->option + given->n; g++)
-		if (g->row->name != NULL && strcmp(g->row->name, name) == 0)
+		if (g->is_given && g->row->name != NULL && strcmp(g->row->name, name) == 0)
 			return g;
 	return NULL;
 }
@@ -359,6 +398,50 @@ const struct given *option_given(const struct options_given *given, const char *
 void option_set(const struct given *g, int value, void *to)
 {
 	take_option(NULL, g->row, g->value[value], (char *)to + g->row->at);
+}
+
+bool option_matters(const struct options_given *given, const struct given *g)
+{
+	const struct option_row *heading = g->row;
+	const struct given *list;
+
+	while (heading->kind != OPTION_NONE)
+		heading--;
+	for (list = given->option; list < given->option + given->n; list++)
+		if (list->row->is_list && list->row->at == g->row->at)
+			return false;
+	return g->row->kind != OPTION_NONE && !g->row->is_neutral &&
+	       (!heading->is_neutral || g->row->is_repeated);
+}
+
+char *option_text(const struct given *g, const void *of)
+{
+	const struct option_row *o = g->row;
+	const void *member = (const char *)of + o->at;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int i;
+
+	if (f == NULL)
+		die_errno("options");
+	if (numbers[o->kind].suffix != NULL && o->take == NULL && !o->is_list &&
+	    o->kind != OPTION_PORT) {
+		if (!is_default(g, of))
+			fprintf(f, "%.16g", loaded(o, member));
+	} else if (g->is_given && g->n == 0) {
+		fputs("given", f);
+	} else {
+		for (i = 0; g->is_given && i < g->n; i++)
+			fprintf(f, "%s%s", i > 0 ? "," : "", g->value[i]);
+	}
+	fclose(f);
+	return text;
+}
+
+double option_number(const struct option_row *o, const char *text)
+{
+	return numbers[o->kind].suffix != NULL ? parse_number(o->kind, text) : NAN;
 }
 
 /* Converts the table to the arguments of getopt_long(3). */
@@ -386,14 +469,20 @@ static void describe_options(const struct usage *u, struct option *longs, char *
 }
 
 int options_read(const struct usage *u, int argc, char **argv, void *to,
-		 struct options_given *record)
+		 struct options_given *given)
 {
 	char letters[2 * OPTIONS_MAX] = "+:", *order = u->command ? letters : letters + 1;
-	struct given given[OPTIONS_MAX] = {{NULL}}, *g;
+	struct options_given all = {.n = (int)u->n};
+	struct given *g;
 	struct option longs[OPTIONS_MAX];
 	const struct option_row *o;
 	int c;
 
+	for (g = all.option; g < all.option + all.n; g++) {
+		g->row = &u->rows[g - all.option];
+		if (g->row->size <= sizeof(g->initial))
+			memcpy(&g->initial, (char *)to + g->row->at, g->row->size);
+	}
 	describe_options(u, longs, letters + 2);
 	opterr = 0;
 	optind = 0; /* getopt_long(3) begins anew */
@@ -406,16 +495,12 @@ int options_read(const struct usage *u, int argc, char **argv, void *to,
 		o = c == '?' || c == ':' ? NULL : option_of(u, c);
 		if (o == NULL)
 			reject_option(u, c, argv[optind - 1]);
-		g = &given[o - u->rows];
-		g->row = o;
-		if (o->is_list)
-			take_list(u, g, optarg, to);
-		else
-			take_option(u, o, optarg, (char *)to + o->at);
+		take_given(u, &all.option[o - u->rows], optarg, to);
 	}
-	check_given(u, given, argv[optind]);
-	for (g = given; record != NULL && g < given + u->n; g++)
-		if (g->row != NULL)
-			record->option[record->n++] = *g;
+	check_given(u, all.option, argv[optind]);
+	for (g = all.option; g < all.option + all.n; g++)
+		g->is_given &= !is_default(g, to);
+	if (given != NULL)
+		*given = all;
 	return optind;
 }

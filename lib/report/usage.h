@@ -53,12 +53,14 @@ struct option_row {
 	const char *placeholder; /* of the argument; NULL: it takes none */
 	const char *help;        /* NULL: --help does not show it */
 	enum option_kind kind;
-	size_t at, size;       /* the member of the program's options: OPTION_AT() */
-	option_take *take;     /* sets the member; NULL: by `kind` */
-	double min, max;       /* bounds of the argument */
-	bool is_list;          /* the argument may be a list, of which the first value is set */
-	bool optional;         /* the argument may be missing; --help shows no placeholder */
-	bool alone;            /* no operand may follow: no file, no command */
+	size_t at, size;   /* the member of the program's options: OPTION_AT() */
+	option_take *take; /* sets the member; NULL: by `kind` */
+	double min, max;   /* bounds of the argument */
+	bool is_list;      /* the argument may be a list, of which the first value is set */
+	bool is_repeated;  /* it may be given several times, all of which count */
+	bool is_neutral;   /* no figure depends on it, or if it is a heading, on those below it */
+	bool optional;     /* the argument may be missing; --help shows no placeholder */
+	bool alone;        /* no operand may follow: no file, no command */
 	const char *not_with;  /* options that it cannot be used together with, `-x --long` */
 	const char *only_with; /* options of which one must be given, `-c or -C` */
 	const char *instead;   /* what to do, as the program lacks the option */
@@ -100,14 +102,16 @@ struct usage {
 #define OPTIONS_MAX 128
 #define VALUES_MAX  64 /* of a list */
 
-/* An option of a command line, with the values of its argument: none, one, or those of a list. */
+/* A row of the table, and what a command line has of it. */
 struct given {
 	const struct option_row *row;
-	char **value;
-	int n;
+	bool is_given;    /* with another value than the default */
+	char **value;     /* of its argument */
+	int n;            /* of them: 0, 1, or those of a list */
+	uint64_t initial; /* the default of a number */
 };
 
-/* The options of a command line, in the order of the table. */
+/* All rows of the table, in its order. */
 struct options_given {
 	struct given option[OPTIONS_MAX];
 	int n;
@@ -120,11 +124,23 @@ struct options_given {
 int options_read(const struct usage *u, int argc, char **argv, void *to,
 		 struct options_given *given);
 
-/* The option of that name if it was given, or NULL. */
+/* The option of that name if it was given, with another value than the default; or NULL. */
 const struct given *option_given(const struct options_given *given, const char *name);
 
 /* Sets the member of an option to one of its values. */
 void option_set(const struct given *g, int value, void *to);
+
+/* Whether figures may depend on an option in another way than by a list, whose values are runs of their own. */
+bool option_matters(const struct options_given *given, const struct given *g);
+
+/*
+ * Returns the value of an option as text, to be freed: that of a number as the program's struct `of` has it, in bytes
+ * or seconds, any other as it was given.  Empty is the default.
+ */
+char *option_text(const struct given *g, const void *of);
+
+/* The number of an argument of a row; NAN if that is no number. */
+double option_number(const struct option_row *o, const char *text);
 
 /*
  * For the functions `take`.  option_error() is a usage_error() that begins with the option's names,

@@ -131,7 +131,8 @@ static const struct option_row rows[] = {
 	 AT(CPUS, bind)},
 	{.help = "\n"
 		 "Comparison: -m, -b and -P take lists, such as -m sendfile,send -b 4k,64k.  Each\n"
-		 "combination is a run, with -c --idle unsoaked and soaked; all are a round:\n"},
+		 "combination is a run, with -c --idle unsoaked and soaked; all are a round:\n",
+	 .is_neutral = true},
 	{"r", "runs", "N", "repeat the round N times (default 5 with a list)",
 	 AT(INT, compare.rounds), .min = 1, .max = PLAN_ROUNDS_MAX},
 	{"", "precision", "PERCENT",
@@ -143,7 +144,8 @@ static const struct option_row rows[] = {
 	{"", "setting", "NAME=COMMAND",
 	 "each run in each of these settings of the machine, which COMMAND makes; the first is "
 	 "restored at the end",
-	 TAKE(TEXT, compare.settings, take_setting), .not_with = "--request --calibration -C"},
+	 TAKE(TEXT, compare.settings, take_setting), .is_repeated = true,
+	 .not_with = "--request --calibration -C"},
 	{"", "settle", "SECS", "wait SECS seconds after a change of the setting",
 	 AT(SECONDS, compare.settle), .max = 86400, .only_with = "--setting"},
 	{"", "dry-run", NULL, "print the runs and how long they take, and send nothing",
@@ -153,7 +155,7 @@ static const struct option_row rows[] = {
 	 OPTION_TEXT, .at = 0, .min = 1, .take = take_host},
 	{"p", "port", "PORT",
 	 "the server's port (default 2222; --request 7890); of a list each is a run",
-	 AT(PORT, port), .is_list = true, .min = 1, .max = 65535},
+	 AT(PORT, port), .is_list = true, .is_neutral = true, .min = 1, .max = 65535},
 	{"4", NULL, NULL, "use IPv4 only (default: either)", AT(CONSTANT, family), .min = AF_INET,
 	 .not_with = "-6"},
 	{"6", NULL, NULL, "use IPv6 only", AT(CONSTANT, family), .min = AF_INET6},
@@ -210,7 +212,7 @@ static const struct option_row rows[] = {
 	 AT(SECONDS, gauge.wait_idle), .min = 1, .max = 86400, .only_with = "-c or --idle"},
 	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",
 	 AT(INT, retries), .max = 1000, .only_with = "-c or --idle", .not_with = "--request"},
-	{.help = "\nOutput:\n"},
+	{.help = "\nOutput:\n", .is_neutral = true},
 	{"I", "interval", "SECS", "print a line every SECS seconds (default 0: none)",
 	 AT(SECONDS_OR_NONE, interval), .min = 0.01, .max = 86400},
 	{"", "timestamps", NULL, "print the time of day before each interval", AT(FLAG, timestamps),
@@ -286,7 +288,7 @@ static void settle_comparison(struct send_options *opt)
 			    opt->method->name);
 	opt->runs = opt->gauge.soak && opt->gauge.idle ? 2 : 1;
 	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++)
-		opt->runs *= g->row->is_list ? g->n : 1;
+		opt->runs *= g->row->is_list && g->is_given ? g->n : 1;
 	if (c->settings.n == 1)
 		usage_error("--setting: one setting compares nothing: give a second one");
 	opt->runs *= c->settings.n > 0 ? c->settings.n : 1;

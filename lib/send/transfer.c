@@ -188,7 +188,7 @@ static void load_cpus(struct transfer *t)
 static void find_host(struct send_result *res, int streams)
 {
 	const struct stream_result *s = res->stream;
-	char here[BOOT_SIZE];
+	char here[HASH_SIZE];
 	int known = 0, others = 0, i;
 
 	boot_read(here);

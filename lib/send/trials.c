@@ -101,29 +101,19 @@ static const struct alias aliases[] = {
 	{"warmup_seconds", "omit", 1},
 };
 
-static const struct difference differences[] = {
-	{"server", "server", ""},
-	{"interface", "interface", ""},
-	{"duration", "-t", " (seconds)"},
-	{"omit", "warm-up", " (seconds)"},
-	{"congestion", "congestion", ""},
-	{"pace", "pace", " (bytes/s; 0: no limit)"},
-	{"offloads", "set of offloads", ""},
+/* Options whose setting has the key of the quantity that they ask for, as in JSON. */
+static const struct {
+	const char *option, *key;
+} quantities[] = {
+	{"time", "duration"}, {"warmup", "omit"},           {"server", "server"},
+	{"pace", "pace"},     {"congestion", "congestion"}, {"title", "title"},
 };
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 const struct plan_kind trials_kind = {
-	"zcc",
-	factors,
-	measures,
-	aliases,
-	differences,
-	LENGTH(factors),
-	LENGTH(measures),
-	LENGTH(aliases),
-	LENGTH(differences),
-	.instrument = INSTRUMENT,
+	"zcc",           factors,          measures,        aliases,
+	LENGTH(factors), LENGTH(measures), LENGTH(aliases), .instrument = INSTRUMENT,
 };
 
 /*
@@ -215,37 +205,112 @@ void trials_prepare(struct plan *p, const struct send_options *all)
 	}
 }
 
-/* Stores, once, the settings of a plan whose first run has that result. */
-static void plan_note(struct plan *p, const struct send_options *opt, const struct send_result *res)
+/* The key of an option's setting. */
+static const char *setting_key(const struct option_row *o, char buf[64])
 {
-	const enum baseline_kind baseline = result_host(res)->host.baseline;
+	int i;
+
+	for (i = 0; o->name != NULL && i < LENGTH(quantities); i++)
+		if (strcmp(o->name, quantities[i].option) == 0)
+			return quantities[i].key;
+	if (o->name != NULL)
+		snprintf(buf, 64, "--%s", o->name);
+	else
+		snprintf(buf, 64, "-%c", o->letters[0]);
+	return buf;
+}
+
+/* Stores an option.  What was not asked of a quantity is 0. */
+static void note_option(struct plan *p, const struct send_options *opt, const struct given *g)
+{
+	char buf[64], *text = option_text(g, opt);
+	const char *key = setting_key(g->row, buf);
+
+	if (!option_matters(&opt->given, g))
+		plan_set_aside(p, key, text);
+	else
+		plan_set(p, key, "%s", key[0] != '-' && *text == '\0' ? "0" : text);
+	free(text);
+}
+
+/* Stores the names and the bytes of the files; of many, the first names. */
+static void note_files(struct plan *p, const struct fileset *set)
+{
+	char names[1024] = "";
+	size_t i;
+
+	for (i = 0; i < set->n && !set->builtin; i++)
+		if (!string_append(names, sizeof(names) - 4, " %s", set->file[i].name))
+			break;
+	if (i < set->n)
+		string_append(names, sizeof(names), set->builtin ? " built in" : " ...");
+	plan_set(p, "files", "%zu, %" PRIu64 " bytes:%s", set->n, set->bytes, names);
+}
+
+/* Stores lines `KEY: TEXT`. */
+static void note_lines(struct plan *p, char *lines)
+{
+	char *key;
+
+	while ((key = strsep(&lines, ":")) != NULL && lines != NULL)
+		plan_set(p, key, "%s", strsep(&lines, "\n") + 1);
+}
+
+/* Stores what a receipt has of the other host. */
+static void note_remote(struct plan *p, const struct figures *f)
+{
+	const struct figure *row;
+	char key[64];
+
+	plan_set(p, PLAN_REMOTE "version", "%s", f->version);
+	plan_set(p, PLAN_REMOTE "kernel", "%s", f->kernel);
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		if (!(row->objects & IN_ENVIRONMENT))
+			continue;
+		snprintf(key, sizeof(key), PLAN_REMOTE "%s", row->key);
+		if (row->size > 0)
+			plan_set(p, key, "%s", (const char *)figure_member(row, f));
+		else if (!isnan(figure_value(row, f)))
+			plan_set(p, key, "%.9g", figure_value(row, f));
+	}
+}
+
+void trials_note(struct plan *p, const struct send_options *opt, const struct send_result *res,
+		 const struct environment *environment)
+{
 	const time_t now = time(NULL);
-	char date[24];
+	char text[ENVIRONMENT_MAX];
+	const struct given *g;
 	struct link link;
 	struct tm utc;
+	int turn;
 
 	if (p->settings > 0)
 		return;
-	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-	plan_set(p, "date", "%s", date);
-	plan_set(p, "title", "%s", opt->title != NULL ? opt->title : "");
-	plan_set(p, "server", "%s", opt->server);
-	plan_set(p, "duration", "%.9g", opt->seconds);
-	plan_set(p, "omit", "%.9g", opt->warmup);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+	plan_set_aside(p, "date", text);
+	/* What is sent, the connection and the instruments, then the CPUs. */
+	for (turn = 0; turn < 2; turn++)
+		for (g = opt->given.option; g < opt->given.option + opt->given.n; g++) {
+			if (turn == 0 && g->row->name != NULL &&
+			    strcmp(g->row->name, "server") == 0)
+				note_files(p, res->set);
+			if ((g->row->kind == OPTION_CPUS) == turn && g->row->kind != OPTION_NONE)
+				note_option(p, opt, g);
+		}
 	plan_set(p, "congestion", "%s", res->congestion);
-	plan_set(p, "pace", "%" PRIu64, opt->pace);
-	plan_set(p, "baseline", "%s",
-		 baseline == BASELINE_OWN || baseline == BASELINE_UNKNOWN ? "own" : "one");
 	plan_set(p, "interface", "%s", res->target.interface);
 	link_read(&link, res->target.interface);
-	plan_set(p, "offloads", "%s", link.offloads);
+	environment_lines(environment, &link, text);
+	note_lines(p, text);
+	if (res->receipts > 0 && !(res->local && strcmp(res->target.interface, "lo") == 0))
+		note_remote(p, &res->received);
 }
 
-void trial_add(struct plan *p, int i, const struct send_options *opt, const struct send_result *res)
+void trial_add(struct plan *p, int i, const struct send_result *res)
 {
 	const struct figures *received = res->receipts > 0 ? &res->received : NULL;
 
-	plan_note(p, opt, res);
 	plan_add(p, i,
 		 &(struct plan_result){{&res->sent, received},
 				       {result_host(res), res->local ? NULL : received}});
@@ -290,8 +355,10 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 	/* The last object has the error: that of a comparison is to come. */
 	report_end(rep, res,
 		   error != NULL || a->comparison.is_wanted ? error : fileset_error(res->set, why));
-	if (error == NULL && !rep->repeats)
-		trial_add(&a->plan, i, &a->now, res);
+	if (error == NULL && !rep->repeats) {
+		trials_note(&a->plan, &a->now, res, &rep->environment);
+		trial_add(&a->plan, i, res);
+	}
 	return error;
 }
 

@@ -46,6 +46,12 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 /* Ends the report of a program that dies; that of a comparison has its complete rounds. */
 void trials_die(struct trials *a, const char *why);
 
+/*
+ * Stores, once, what all runs of a plan share, as the first of them has it: options, files, connection, kernel and
+ * machine, in the order in which differences are listed.
+ */
+void trials_note(struct plan *p, const struct send_options *opt, const struct send_result *res,
+		 const struct environment *environment);
+
 /* Adds what a transfer measured to a plan, as run i. */
-void trial_add(struct plan *p, int i, const struct send_options *opt,
-	       const struct send_result *res);
+void trial_add(struct plan *p, int i, const struct send_result *res);

@@ -118,18 +118,51 @@ beside '--save: sessions of four zcc that run at a time are all kept, and of ano
 	grep 'zcc: --save: other.tsv is of another plan: its run 1 is sendfile' other.err
 	cmp other.tsv at-once.tsv
 ) & later
-beside '--against: what differs has a line: server, -t, warm-up, congestion; a saved load keeps its reasons'; ( begin
+beside '--against: what differs has a line, of options, files, connection, kernel and machine; a saved load keeps its reasons'; ( begin; need jq
 	awk -F '\t' -v OFS='\t' '/^[1-9]/ { $(NF - 1) = "baseline_busy" }
-	    { sub("^# congestion: .*", "# congestion: other"); print }' ../plan.tsv >changed.tsv
-	compare -s 127.0.0.1 -m send,mmap -r 1 -t 0.1 --warmup 0.1 --against changed.tsv
-	for line in 'server differs: 0 then, 127.0.0.1 now' '-t differs: 0 then, 0.1 now (seconds)' \
-	    'warm-up differs: 0 then, 0.1 now (seconds)' 'congestion differs: other then, reno now'; do
-		grep -x -e "$line" out
-	done
-	not grep 'offloads differs' out
+	    /^# (congestion|kernel|cpu_model|hostname): / { sub(": .*", ": other") } { print }' ../plan.tsv >changed.tsv
+	compare -s 127.0.0.1 -m send,mmap -r 1 -t 0.1 --warmup 0.1 -o 8k --nodelay -B 0 --dscp 4 -T title --against changed.tsv \
+	    ../tiny
+	printf '%s differs: %s\n' duration '0 then, 0.1 now' omit '0 then, 0.1 now' files \
+	    '1, 300000 bytes: file then, 1, 1 bytes: ../tiny now' server '0 then, 127.0.0.1 now' --dscp 'default then, 4 now' \
+	    --nodelay 'default then, given now' --sndbuf 'default then, 8192 now' congestion 'other then, reno now' \
+	    --bind-cpu 'default then, 0 now' hostname "other then, $(uname -n) now" kernel "other then, $(uname -r) now" |
+	    sort >want
+	grep ' differs: ' out | grep -v '^cpu_model ' | sort | diff want -
+	[ "$(grep -o '^[a-z-]* differs' out | sed -n '1p;3,4p;$p' | xargs)" = 'duration differs files differs server differs kernel differs' ] ||
+	    grep '^cpu_model differs' out
+	grep -x 'now: zcc .*' out | grep -F "$(uname -r)"
+	grep '^before: baseline_busy in 4 of 4 runs: ' out
 	grep '^one session each: ' out
-	compare --json -m send,mmap -r 1 --against changed.tsv ../file
-	tail -n 1 out | grep '"against_differs":\["congestion"\].*"before":{[^]]*"unsafe":\["baseline_busy"\]}'
+	sed -i '/^# [hkc]/d' changed.tsv # what is not known does not differ
+	echo '# congestion: other' | sed -i '1r /dev/stdin' changed.tsv
+	compare --json -m send,mmap -r 1 -P 1 --nodelay --against changed.tsv ../file
+	tail -n 1 out | grep '"against_differs":\["files","nodelay","congestion"\].*"before":{[^]]*"unsafe":\["baseline_busy"\]}'
+	tail -n 1 out | jq -ce '.comparison.options | del(.against, .port, .runs)' |
+	    grep -xF '{"method":["send","mmap"],"server":"0","nodelay":true,"congestion":"reno","json":true}'
+) & later
+beside '--against reads what 1.0.0 has saved, and compares what that knew'; ( begin
+	{
+		echo '# zcc 1.0.0, Linux 6.1 x86_64, host'
+		printf '%s\t' round method buffer_bytes streams baseline kib_per_second load_percent load_uncertainty_percent \
+		    cost_us_per_kib unsafe receiver_load_percent receiver_load_uncertainty_percent receiver_cost_us_per_kib \
+		    receiver_unsafe congestion pace_bytes_per_second offloads load_shared_percent drift_percent instrument server \
+		    interface seconds warmup_seconds date
+		echo title
+		printf '%s\t' 1 send 65536 1 one 1000 - - - - - - - - bbr 0 - - - - 0 lo 0 0 2026-11-23T05:49:20Z
+		echo label
+	} >old.tsv
+	compare -S -r 1 --nodelay --pace 1g --against old.tsv ../file
+	grep -x '  of 2026-11-23T05:49:20Z: label' out
+	grep ' differs: ' out >differs
+	diff - differs <<-'END'
+		pace differs: 0 then, 1073741824 now
+		congestion differs: bbr then, reno now
+	END
+	grep '^send before  *1,000$' out
+	exits 0 "$zcc" -q -s 0 -p "$PORT" -S -r 1 --save old.tsv ../file
+	compare -S -r 1 --against old.tsv ../file
+	grep '^before: 1 round in old.tsv: zcc 1.0.0, ' out
 ) & later
 # With a lock of the soakers of its own, which is held, zcc soaks nothing.
 find_hastening

@@ -42,7 +42,9 @@ it 'zcc --json, and -d on stderr: kernel, version, CPUs, clock, governor, vulner
 it 'zcs --json has the environment that zcc has on this host, and zcc its version and kernel; each run what softnet dropped'; ( begin
 	wait_until [ -s zcs.out ]
 	[ "$(jq -c .start.environment zcs.out)" = "$(jq -c .start.environment zcc.json)" ]
-	holds zcc.json '.end.remote.environment == (.start.environment | {version, kernel})'
+	holds zcc.json '.end.remote.environment == (.end.remote.environment + (.start.environment | {version, kernel, clocksource})) and
+	    .end.remote.environment.mtu == .start.environment.link.mtu and
+	    (.end.remote.environment | .offloads, .mitigations_hash, .cmdline_hash | length > 0)'
 	[ -r /proc/net/softnet_stat ] || exit 0
 	# Longer than zcs shares a reading of the counters, 0.1 s
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -r 1 -m send,write -t 0.3 --congestion reno
@@ -69,13 +71,17 @@ it 'the report has the governor, boost, vulnerabilities and preemption of /sys, 
 		echo 'Mitigation: a' >$cpu/vulnerabilities/one
 		printf 'Mitigation: no newline' >$cpu/vulnerabilities/four
 		echo 'none voluntary full (lazy)' >/sys/kernel/debug/sched/preempt
+		mkdir -p /sys/class/net/lo/queues/rx-0 /sys/class/net/lo/queues/rx-1 /sys/class/net/lo/queues/tx-0
+		echo 3 | tee /sys/class/net/lo/queues/tx-0/xps_cpus >/sys/class/net/lo/queues/rx-0/rps_cpus
+		echo 0 >/sys/class/net/lo/queues/rx-1/rps_cpus
 		exec \"$zcc\" --json -s 0 -p $PORT tiny"
 	holds out '.start.environment | .governor == "powersave" and .cpufreq_boost == "1" and .no_turbo == "0" and
-		.vulnerabilities == {one: "Mitigation: a"} and .preempt == "none voluntary full (lazy)"'
+		.vulnerabilities == {one: "Mitigation: a"} and .preempt == "none voluntary full (lazy)" and
+		.preempt_model == "lazy" and .link.rps == "3/0" and .link.xps == "3" and .link.qdisc != null'
 ); ok
 stop_zcs
 
-it 'across a veth pair: its driver, MTU and offloads, which are none where all are off'; ( begin
+it 'across a veth pair: its driver, MTU and offloads, which are none where all are off; --against names what the receiver had otherwise'; ( begin
 	has_lab || skip_check 'needs root, ip(8) and network namespaces'
 	hosts -m 1400
 	start_zcs --json
@@ -89,5 +95,10 @@ it 'across a veth pair: its driver, MTU and offloads, which are none where all a
 	wait_until [ -s zcs.out ]
 	[ "$offloads" != '.offloads == []' ] || offloads='(.offloads | index("tso") != null)'
 	holds zcs.out ".start.environment.link | .driver == \"veth\" and .mtu == 1400 and $offloads"
+	$B "$zcc" -q -s "$A4" -p "$PORT" -r 1 --save saved.tsv tiny
+	$A ip link set "$LINK" mtu 1300
+	exits 0 $B "$zcc" -s "$A4" -p "$PORT" -r 1 --against saved.tsv tiny
+	grep -x 'remote_mtu differs: 1400 then, 1300 now' out
+	[ "$(grep -c differs out)" -eq 1 ]
 ); ok
 finish

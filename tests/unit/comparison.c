@@ -65,7 +65,7 @@ static void add(int run, double load, unsigned unsafe, double steal)
 	res.sent.host.load = load;
 	res.sent.host.unsafe = unsafe;
 	res.sent.host.rates.cpu[CPU_STEAL] = steal;
-	trial_add(&plan, run, &(struct send_options){.server = ""}, &res);
+	trial_add(&plan, run, &res);
 }
 
 static void test_unsafe(void)
@@ -225,6 +225,7 @@ static void test_sessions(void)
 		plan_set(&session[i], "server", i == 0 ? "far" : "near");
 	}
 	plan_set(&plan, "server", "near");
+	plan_set_machine(&plan, "zcc 3, host");
 	plan_set(&session[1], "date", "2026-11-23T05:49:20Z");
 	plan_set(&session[1], "title", "old cable");
 	plan.before = &session[0];
@@ -232,7 +233,8 @@ static void test_sessions(void)
 	session[1].earlier = &session[0];
 	plan.before = &session[1];
 	has(text(),
-	    "\n  of 2026-11-23T05:49:20Z: old cable\nbefore: 2 rounds in file: zcc 1, host\nserver differs: far",
+	    "\n  of 2026-11-23T05:49:20Z: old cable\nbefore: 2 rounds in file: zcc 1, host\n"
+	    "now: zcc 3, host\nserver differs: far",
 	    "each of two sessions has a line, and so has what differs from any of them");
 	plan.n = 2;
 	free(session[0].setting); /* and not the runs, which they share */

@@ -41,7 +41,8 @@ static void test_printed(void)
 	is(captured(),
 	   "environment: version: zc 1\nenvironment: kernel_version: #1 SMP: x\n"
 	   "environment: cpus_online: 3\nenvironment: l1tf: Vulnerable: x\n"
-	   "environment: interface a?[2Jb: driver not known, MTU 1400, offloads none\n",
+	   "environment: interface a?[2Jb: driver not known, MTU 1400, offloads none, "
+	   "qdisc not known, RPS not known, XPS not known\n",
 	   "a terminal gets no control characters, and no vulnerability of other CPUs");
 }
 

@@ -23,13 +23,12 @@ static struct send_result result(double load, uint64_t kib, bool local)
 }
 
 static struct plan p; /* that of a test alone */
-static const struct send_options opt = {.server = ""};
 
 static void add(struct plan *to, int i, double load, uint64_t kib)
 {
 	const struct send_result res = result(load, kib, true);
 
-	trial_add(to, i, &opt, &res);
+	trial_add(to, i, &res);
 }
 
 static void reopen(int runs)
@@ -58,7 +57,7 @@ static void fill_two(const struct send_result *res, const char *first, const cha
 	plan_set_value(&p.run[0], INSTRUMENT, first);
 	plan_set_value(&p.run[1], INSTRUMENT, second);
 	for (i = 0; i < 10; i++)
-		trial_add(&p, plan_turn(&p, i % 2), &opt, res);
+		trial_add(&p, plan_turn(&p, i % 2), res);
 }
 
 static bool is_estimate(struct estimate e, double value, double half)
@@ -141,7 +140,7 @@ static void test_receiver(void)
 
 	reopen(2);
 	for (i = 0; i < 10; i++)
-		trial_add(&p, i % 2, &opt, i % 2 == 0 ? &more : &less);
+		trial_add(&p, i % 2, i % 2 == 0 ? &more : &less);
 	ok(is_estimate(plan_mean(&p, 0, REMOTE_LOAD), 1, 0.02),
 	   "all of a receiver's uncertainty is in the interval");
 	ok(is_ratio(plan_ratio(&p, 1, REMOTE_COST), 0.5, 0.02),
@@ -162,7 +161,7 @@ static void test_neighbours(void)
 	res.sent.host.shared = 0;
 	res.sent.host.drift = 0.02;
 	for (i = 0; i < 5; i++)
-		trial_add(&p, 0, &opt, &res);
+		trial_add(&p, 0, &res);
 	ok(is_estimate(plan_mean(&p, 0, LOAD), 0.5, half),
 	   "runs of one kind share baselines: their mean has a quarter of the drift's square more");
 	for (i = 0; i < 5; i++)

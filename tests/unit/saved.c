@@ -11,6 +11,7 @@
 	"receiver_load_uncertainty_percent\treceiver_cost_us_per_kib\treceiver_unsafe\t"           \
 	"congestion\tpace_bytes_per_second\toffloads\tload_shared_percent\tdrift_percent\t"        \
 	"instrument\tserver\tinterface\tseconds\twarmup_seconds\tdate\ttitle\n"
+#define TOO_MANY    513 /* settings */
 #define HEAD        "# zcc 1.0, Linux 6.1 x86_64, host\n" NAMES
 #define SETTINGS    "\tbbr\t0\ttso,gso"
 #define LOADS       "\t0.5\t-0.2\tsoak"
@@ -94,17 +95,19 @@ static const char *parse_changed(const char *find, const char *put, struct saved
 
 static void test_wrong(void)
 {
-	static const char *const bad[] = {"",
-					  "# iperf3\n" NAMES SEND("1"),
-					  "# zcc 1.0\nround\n" SEND("1"),
-					  "# zcc 1.0\n# iperf3\n" NAMES SEND("1"),
-					  HEAD "# date: now\n" SEND("1"),
-					  HEAD,
-					  HEAD SEND("1") MMAP("1") SEND("2"),
-					  HEAD SEND("1") SEND("3"),
-					  HEAD SEND("1") SEND("x"),
-					  HEAD SEND("1") SEND("-"),
-					  HEAD SEND("1") "# zcc 2.0\n" MMAP("1")};
+	char many[TOO_MANY * 8 + 2048] = "# zcc 1.0\n";
+	const char *const bad[] = {"",
+				   "# iperf3\n" NAMES SEND("1"),
+				   "# zcc 1.0\nround\n" SEND("1"),
+				   "# zcc 1.0\n# iperf3\n" NAMES SEND("1"),
+				   HEAD "# date: now\n" SEND("1"),
+				   many,
+				   HEAD,
+				   HEAD SEND("1") MMAP("1") SEND("2"),
+				   HEAD SEND("1") SEND("3"),
+				   HEAD SEND("1") SEND("x"),
+				   HEAD SEND("1") SEND("-"),
+				   HEAD SEND("1") "# zcc 2.0\n" MMAP("1")};
 	const char *changes = /* what is put for what */
 		"\tbbr>|\tbbr>\tmore\tbbr|65536>65536.5|1000>1e999|1000>-1|1000>1e16|1000>nan|1000>1000x"
 		"|\t50>\t1e100|\t50>\t-10001|\t1\t2.5>\t1e290\t2.5|\t1\t2.5>\t-1\t2.5|\t2.5>\t1e100"
@@ -114,6 +117,9 @@ static void test_wrong(void)
 	struct saved s;
 	size_t i;
 
+	for (i = 0; i < TOO_MANY; i++)
+		sprintf(many + strlen(many), "# %zu: 1\n", i);
+	strcat(many, NAMES SEND("1"));
 	for (i = 0; i < LENGTH(bad); i++)
 		ok(parse(bad[i], &s) != NULL && s.last == NULL,
 		   "text %zu that no plan was saved as is rejected", i + 1);

@@ -58,7 +58,7 @@ static void test_cpus(const struct send_options *opt)
 
 int main(void)
 {
-	char here[BOOT_SIZE];
+	char here[HASH_SIZE];
 	static struct send_report rep;
 	static struct stream_result to_one = {.has_receipt = true, .received.cpu = 3};
 	const struct send_options opt = {.server = ""}, one = {.streams = 1, .bind = {1, {3}}};

@@ -50,7 +50,7 @@ static void test_granted(void)
 	prepare("-s 0 -b 1g -m send");
 	before = plan;
 	plan = (struct plan){.n = 0};
-	trial_add(&before, 0, &opt, &res);
+	trial_add(&before, 0, &res);
 	prepare("-s 0 -b 1g -m send");
 	ok(plan_is_same_run(&trials_kind, &plan.run[0], &before.run[0]),
 	   "a run that got fewer bytes of a call than it asked for is the same run");
@@ -71,4 +71,48 @@ static void test_options(void)
 	ok(memcmp(&before, &opt, sizeof(opt)) == 0, "a run leaves the options of all as they are");
 }
 
-TESTS(test_runs, test_granted, test_options)
+/* Reads the options of a table that zcc does not have, and notes them in a plan. */
+static void note(struct plan *p, const char *words)
+{
+	static const struct option_row rows[] = {
+		{.help = "Options:\n"},
+		{"", "new", "N", "a", OPTION_AT(struct send_options, INT, mss), .max = 9},
+		{"", "server", "HOST", "a", OPTION_AT(struct send_options, TEXT, server)},
+		{.help = "Output:\n", .is_neutral = true},
+		{"", "other", "N", "a", OPTION_AT(struct send_options, INT, debug), .max = 9}};
+	static char *argv[32];
+	const struct fileset set = {.builtin = true};
+	const struct environment environment = {.host = "kernel: 6.1\n"};
+
+	opt = (struct send_options){.server = "", .port = "1"};
+	options_read(&USAGE("zcc", rows, false), words_of(words, argv), argv, &opt, &opt.given);
+	plan_open(p, &trials_kind, 1, 1);
+	trials_note(p, &opt, &(struct send_result){.set = &set}, &environment);
+}
+
+/* A row of the table is all that an option needs to be in the record, in JSON, and compared. */
+static void test_new_option(void)
+{
+	struct comparison c = {.plan = &plan, .opt = &(struct compare_options){.against = "file"}};
+	struct send_report rep = {.opt = &opt};
+	struct json j = {.depth = 0};
+	struct plan before;
+
+	plan_close(&plan);
+	note(&before, "--other 2 --server a");
+	note(&plan, "--server a --new 7 --other 0");
+	plan.before = &before;
+	capture(STDOUT_FILENO);
+	comparison_print(&c, NULL);
+	has(captured(), "\n--new differs: default then, 7 now\n", "a new option is compared");
+	ok(strstr(printed, "other differs") == NULL, "an option of the output is not compared");
+	is(plan_setting(&before, "--other"), "2", "and stands in the record");
+	capture(STDOUT_FILENO);
+	report_json_open(&j, "start", &rep, NULL);
+	has(captured(), "\"options\":{\"new\":7,\"server\":\"a\"}",
+	    "JSON has the options that were given in the table's order, without defaults");
+	plan_close(&before);
+	plan.before = NULL;
+}
+
+TESTS(test_new_option, test_runs, test_granted, test_options)
