@@ -12,6 +12,35 @@
 
 #include "lib/load/load.h"
 
+/*
+ * The two ways to measure how busy the CPUs are, behind the same functions.  Any thread may read an instrument.
+ */
+
+struct instrument;
+struct windows;
+
+struct instrument_kind {
+	/*
+	 * Reads a sample of each of these CPUs, which are ascending, and behind them one of all; for a baseline it may
+	 * take 10 ms, to be more exact.  Dies if the soakers have ended.
+	 */
+	void (*read)(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
+		     bool for_baseline);
+
+	/* Stores the figures of each CPU and of all in the last n windows in c->cpu[] and c->all. */
+	void (*shares)(const struct windows *w, int n, struct calibration *c);
+};
+
+struct instrument {
+	const struct instrument_kind *kind; /* NULL: the load is not measured */
+	struct soaker *soaker;              /* of by_soaking; otherwise NULL */
+	bool whole; /* of by_idle_time: the CPUs measured were all that were online at the start */
+	struct idle_clock *clock; /* of by_idle_time; NULL: the columns of /proc/stat count */
+};
+
+/* The instruments.  What is spun is, of by_idle_time, time asleep. */
+extern const struct instrument_kind by_soaking, by_idle_time;
+
 #define WINDOWS_MAX 40
 
 /* A measurement in progress, window after window. */

@@ -1,5 +1,7 @@
 #include "lib/load/gauge.h"
 
+#include "lib/load/idle.h"
+
 struct cpus gauge_cpus(const struct gauge_setup *setup)
 {
 	return cpus_to_soak(setup->n_cpus, &setup->on);

@@ -1,4 +1,5 @@
-#include "lib/load/baseline.h"
+#include "lib/load/idle.h"
+
 #include "lib/load/cputime.h"
 #include "lib/load/idle_clock.h"
 #include "lib/load/statistics.h"

@@ -1,9 +1,9 @@
 /*
  * load.h: computes a load from what an instrument counted and from a baseline of the idle machine.
  *
- *	in.kind->sample(&in, &calibration, &from, NULL);
+ *	baseline_sample(&in, &calibration, &from, NULL);
  *	...
- *	in.kind->sample(&in, &calibration, &to, NULL);
+ *	baseline_sample(&in, &calibration, &to, NULL);
  *	load_between(&calibration, &from, &to, -1, &l);
  *	report("%.1f%% +-%.1f%%\n", 100 * l.load, 100 * l.uncertainty);
  *
@@ -130,58 +130,3 @@ double load_step(int lines, bool iowait_rose);
 /* The load between two samples of the whole (i < 0) or of the i-th CPU. */
 void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l);
-
-/*
- * The two ways to measure how busy the CPUs are, as baseline.h uses them.  Any thread may read an instrument.
- */
-
-struct instrument;
-
-struct windows;
-
-struct instrument_kind {
-	/*
-	 * Reads a sample of each of these CPUs, which are ascending, and behind them one of all; for a baseline it may
-	 * take 10 ms, to be more exact.  Dies if the soakers have ended.
-	 */
-	void (*read)(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
-		     bool for_baseline);
-
-	/* Stores the figures of each CPU and of all in the last n windows in c->cpu[] and c->all. */
-	void (*shares)(const struct windows *w, int n, struct calibration *c);
-};
-
-struct instrument {
-	const struct instrument_kind *kind; /* NULL: the load is not measured */
-	struct soaker *soaker;              /* of by_soaking; otherwise NULL */
-	bool whole; /* of by_idle_time: the CPUs measured were all that were online at the start */
-	struct idle_clock *clock; /* of by_idle_time; NULL: the columns of /proc/stat count */
-};
-
-/*
- * How long the CPUs slept, as the kernel counts it: the instrument that disturbs nothing.
- *
- *	if (!idle_start(&in, &cpus, false, why))
- *		die("%s", why);
- *	...
- *	idle_stop(&in);
- *
- * The kernel measures the columns idle and iowait of /proc/stat (proc_stat(5)) where it has NO_HZ: from
- * the entry of the idle loop to its exit or the next interrupt, up to the reading (get_cpu_idle_time_us(),
- * kernel/time/tick-sched.c).  It samples all other columns at ticks.  From Linux 7.2 on, and on CPUs of nohz_full,
- * it measures idle time only in part: BPF programs then count it at the same places (idle_clock.h).
- */
-
-/*
- * Starts to measure these CPUs: by the columns, if the kernel measures them and `by_clock` is false; otherwise by the
- * clock.  For either a trial decides.  On one CPU, for a fifth of a second, a thread works for 1 ms in every 4 ms, and
- * its own CPU clock tells for how long; the clock must also see the interrupts that wake it.  If other programs disturb
- * the trial it is repeated.  Returns false, with a message in `why`, if neither measures, or a CPU never sleeps.
- */
-bool idle_start(struct instrument *in, const struct cpus *cpus, bool by_clock, char why[DIE_MAX]);
-
-/* Ends what idle_start() has started; does nothing to other instruments. */
-void idle_stop(struct instrument *in);
-
-/* The instruments.  What is spun is, of by_idle_time, time asleep. */
-extern const struct instrument_kind by_soaking, by_idle_time;

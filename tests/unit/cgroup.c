@@ -1,4 +1,4 @@
-#include "lib/load/keeper.h"
+#include "lib/load/cgroup.h"
 
 #include <sys/stat.h>
 
