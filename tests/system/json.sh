@@ -70,7 +70,7 @@ beside 'zcc --json and zcs --json, three streams: an entry for each, in each int
 beside 'with a warm-up and without: the same figures, and each figure of zcs is what its receipt has'; ( begin
 	start_zcs --json -m zerocopy
 	for warmup in 0 0.3; do
-		exits 0 "$zcc" --json -m zerocopy -s 0 -p "$PORT" -P 2 --warmup $warmup -t 0.3 --congestion reno --pace 50m
+		exits 0 "$zcc" --json -m zerocopy -s 0 -p "$PORT" -P 2 --warmup $warmup -t 0.8 --congestion reno --pace 50m
 		after ${n:-0}
 		n=1
 		jq -es '.[0] as $c | [.[1].end.streams[] | {key: "\(.remote_port)", value: .receiver}] | from_entries as $zcs |

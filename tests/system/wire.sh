@@ -88,6 +88,13 @@ it "zcc and zcs: a file of $huge bytes, more than 32 bits can say, is sent and r
 ); ok
 exec 9<&-
 
+it 'a receipt counts the clients since the first that is still there, also those that have left'; ( begin
+	start_zcs
+	u32 1 >begun
+	hold_clients held -n 1 -f begun
+	for clients in 2 3; do { u32 1 1 13; cat small; } | "$HELPERS/net" send "$PORT" | grep -w "clients=$clients"; done
+	stop_zcs
+); ok
 it 'a server of 2001 just closes, and zcc needs no receipt; a client of 2001 closes at once, and is no error for zcs'; ( begin
 	start_peer
 	exits 0 "$zcc" -s 0 -p "$PORT" small
