@@ -44,6 +44,14 @@ it 'the reports of this test have keys of the schema'; ( begin; need jq
 	not [ -s unknown ]
 ); ok
 
+# The events of --json-stream that have the same objects
+events='def event($name): {schema: 1, event: $name, data: .};
+if .seconds then if .replies_per_second then (.start // empty | event("start")),
+	(del(.schema, .start) | event(if .refused then "end" else "interval" end)) else . end
+else del(.schema) | to_entries[] | if .key == "intervals" then .value[] | event("interval")
+	elif .key == "requests" then .value[] | ((.intervals // [])[] | event("interval")), (del(.intervals) | event("request"))
+	else .key as $k | .value | event($k) end end'
+
 launch reply.out listening "$BIN/zcs" -p 0 --reply --json -I 0.1
 read_port reply.err
 reply=$PORT replying=$launched
@@ -60,6 +68,9 @@ while IFS='|' read -r kind command figures; do
 		fi
 		exits 0 env PATH="$PWD/bin:$PATH" python3 "$plot" json
 		jq -rs "$jq_defs $figures" json | digits >want
+		drawn | diff want -
+		jq -c "$events" json >stream
+		exits 0 env PATH="$PWD/bin:$PATH" python3 "$plot" stream
 		drawn | diff want -
 	); ok
 done <<END
