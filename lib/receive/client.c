@@ -198,6 +198,7 @@ static void client_judge(struct client *c)
 		strcpy(c->why, "interrupted");
 	} else if (c->place.silent && open) {
 		snprintf(c->why, sizeof(c->why), SILENT, c->context->opt->idle_timeout);
+		c->is_check = c->calls == 0;
 	} else if (c->why[0] == '\0' && c->calls == 0) {
 		strcpy(c->why, "closed without sending anything");
 		c->is_check = true;

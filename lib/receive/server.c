@@ -140,17 +140,37 @@ static void dismiss_clients(struct context *x)
 		group_close(x);
 }
 
+/*
+ * With -1, once a client has left, others are accepted while one that has sent something is connected.  Who only holds
+ * connections open would otherwise keep zcs from ending, by a new one each time.
+ */
+static bool is_over(const struct context *x)
+{
+	const struct client *c;
+
+	if (!x->opt->once || !x->group.served)
+		return false;
+	LIST_FOREACH (c, &x->group.clients, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
+		if (c->bytes > 0)
+			return false;
+	}
+	return true;
+}
+
 void serve(struct context *x, int listener, const sigset_t *unblocked)
 {
 	const double seconds = x->opt->interval;
 	const uint64_t period = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX / 2;
 	struct client_group *g = &x->group;
+	int accepting;
 
 	interval_next(x);
 	/* With -1 the first group is the only one, but for checks whether the port is open. */
 	while (!*x->stop && (!x->opt->once || !g->served || g->n > 0)) {
-		wait_for(x, listener, period, unblocked);
-		clients_look(x, listener);
+		accepting = is_over(x) ? -1 : listener;
+		wait_for(x, accepting, period, unblocked);
+		clients_look(x, accepting);
 		group_look(x);
 		meter_look(&x->meter, g->n > 0);
 		if (g->n > 0 && now_ns() >= g->interval.begin.ns + period)

@@ -84,6 +84,26 @@ for how in c R; do
 		not grep '"error"' zcs.out
 	) & later
 done
+beside 'zcs -1: who says nothing is no client, nor keeps zcs from ending by a new connection each time'; ( begin; need python3
+	start_zcs -1 --idle-timeout 1 -I 0.1
+	hold_clients first -n 1
+	wait_until grep -q ': silent for 1 second' zcs.err
+	cat >holding.py <<-'EOF'
+		import socket, sys, time
+		held = []
+		try:
+		    while True:
+		        held.append(socket.create_connection(("127.0.0.1", int(sys.argv[1]))))
+		        print("held", flush=True)
+		        time.sleep(0.2)
+		except ConnectionError:
+		    pass
+	EOF
+	launch holding.out held python3 holding.py "$PORT"
+	exits 0 "$zcc" -s 0 -p "$PORT" ../file
+	ended $ZCS
+	exits 0 wait $ZCS
+) & later
 beside 'zcs that lacks the memory for its buffer: zcc is told, not that it may be a zcs --reply'; ( begin; need prlimit
 	! sanitized || skip_check 'sanitizers take more'
 	ON='prlimit --as=400000000' start_zcs -b 500m
