@@ -81,6 +81,14 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
+/* The threads wake each other in pairs, the last three of an odd number in a ring; one alone wakes itself. */
+static int next_of_pair(int i, int n)
+{
+	const bool in_ring = n % 2 == 1 && n > 1 && i >= n - 3;
+
+	return in_ring ? (i < n - 1 ? i + 1 : n - 3) : n == 1 ? i : i ^ 1;
+}
+
 void yield_measure(const struct cpus *cpus, uint64_t (*ran)(const struct soaker *s, int i),
 		   const struct soaker *s, struct yield *y)
 {
@@ -90,9 +98,12 @@ void yield_measure(const struct cpus *cpus, uint64_t (*ran)(const struct soaker 
 
 	*y = (struct yield){.kept = NAN, .late = NAN};
 	for (i = 0; i < cpus->n; i++) {
-		all[i] = (struct yielder){
-			.i = i, .cpu = cpus->id[i], .ran = ran, .soaker = s, .begins = i % 2 == 0};
-		all[i].next = &all[(i ^ 1) < cpus->n ? i ^ 1 : i];
+		all[i] = (struct yielder){.i = i,
+					  .cpu = cpus->id[i],
+					  .ran = ran,
+					  .soaker = s,
+					  .begins = i % 2 == 0 && (i == 0 || i + 1 < cpus->n)};
+		all[i].next = &all[next_of_pair(i, cpus->n)];
 		all[i].event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		all[i].end_ns = raw_ns() + YIELD_NS;
 	}

@@ -37,6 +37,9 @@ int main(void)
 	y = tried(last);
 	ok(y.kept > 0 && y.kept < YIELD_KEPT && y.late > 0,
 	   "a soaker that runs beside a thread does not yield, and delays its wake-ups");
+	cpus = (struct cpus){.n = 3, .id = {cpus.id[0], cpus.id[cpus.n - 1], cpus.id[0]}};
+	y = tried(last);
+	ok(y.late > 0, "the last of an odd number of CPUs has a neighbour that wakes its thread");
 	cpus.n = 1;
 	y = tried(never);
 	ok(y.kept >= 1 && isnan(y.late), "a thread without a neighbour wakes itself");
