@@ -243,6 +243,12 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 			others = tasks / g->calibration.cpus.n / seconds_between(from.ns, to.ns);
 		if (others < REST_SHARE)
 			return true;
+		if (isnan(others)) {
+			strcpy(why,
+			       "--wait-idle: /proc/stat does not count what other programs take: "
+			       "omit it");
+			return false;
+		}
 		if (stop != NULL && *stop != 0)
 			return false;
 	} while (now_ns() < until);

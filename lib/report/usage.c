@@ -310,6 +310,8 @@ static void take_option(const struct usage *u, const struct option_row *o, char 
 	case OPTION_FILE:
 		if (strcmp(text, "-") == 0)
 			option_error(o, "'-' is not standard output: a file of this name is './-'");
+		if (text[0] == '\0')
+			option_error(o, "'' is no file: give it a name");
 		*(const char **)to = text;
 		break;
 	case OPTION_DEVICE: /* the kernel takes an empty name for none, and cuts a long one */

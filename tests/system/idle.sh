@@ -114,6 +114,8 @@ for kind in 'is empty' 'lacks a CPU' 'stands still'; do
 			grep -q ', load not measured: not_measured (try -c)$' out ||
 				jq -e '.end.host | .no_load == "baseline" and .unsafe == ["not_measured"]' out
 		done
+		[ "$kind" != 'is empty' ] || exits 1 unshare -m sh -c "mount --bind '$kind' /proc/stat && exec $zcc --idle --wait-idle 9 -s 0 -p 9"
+		[ "$kind" != 'is empty' ] || grep '^zcc: --wait-idle: /proc/stat does not count what other programs take: omit it$' err
 	); ok
 done
 check_usage "--idle: 'kernel' is not 'clock'" zcs --idle=kernel
