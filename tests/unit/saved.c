@@ -18,6 +18,7 @@
 #define REST        SETTINGS LOADS "\thost\teth0\t2\t0.5\t2026-11-23T05:49:20Z\tlabel\n"
 #define SEND(round) round "\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\tweight,steal\t-\t0\t-\t-" REST
 #define MMAP(round) round "\tmmap\t4194304\t1\tone\t2000\t-\t0\t-\t-\t25\t2\t0.5\tsteal" REST
+#define BUSY(round) round "\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\tbaseline_busy\t-\t0\t-\t-" REST
 #define TWO         HEAD SEND("1") MMAP("1") SEND("2") MMAP("2")
 
 /* The same as it is written now. */
@@ -132,6 +133,19 @@ static void test_wrong(void)
 	}
 }
 
+/* Each round has reasons of its own. */
+static void test_reasons(void)
+{
+	struct saved s;
+
+	ok(parse(HEAD SEND("1") BUSY("2"), &s) == NULL &&
+		   s.last->run[0].unsafe[0] ==
+			   (UNSAFE_STEAL | UNSAFE_WEIGHT | UNSAFE_BASELINE_BUSY) &&
+		   s.last->run[0].unsafe_rounds == 2 && s.last->added == 2,
+	   "the reasons of all rounds are read, and in how many runs they were");
+	saved_close(&s);
+}
+
 static void read_or_die(void *path)
 {
 	struct saved s;
@@ -189,4 +203,4 @@ static void test_sessions(void)
 	   "what is there and cannot be read is an error, and no new file");
 }
 
-TESTS(test_round_trip, test_sessions, test_wrong)
+TESTS(test_round_trip, test_sessions, test_reasons, test_wrong)
