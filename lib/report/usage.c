@@ -341,7 +341,7 @@ static bool is_same(const struct option_row *o, const char *a, const char *b)
 /* Each value of a list is a run: a value that is given twice would make two rows of the same name. */
 static void take_list(const struct usage *u, struct given *g, char *text, void *to)
 {
-	char *rest = text_copy(text), *one;
+	char *rest = text_copy(text + strspn(text, " ")), *one;
 	int i;
 
 	for (g->n = 0; (one = strsep(&rest, ",")) != NULL; g->n++) {
@@ -367,6 +367,8 @@ static void take_given(const struct usage *u, struct given *g, char *text, void 
 	g->is_given = true;
 	if (text != NULL && g->value == NULL)
 		g->value = alloc_or_die(VALUES_MAX, sizeof(*g->value), "options");
+	if (g->n > 0 && !g->row->is_repeated)
+		free(g->value[0]); /* the last one counts; a list's values are parts of its first */
 	if (g->row->is_list) {
 		take_list(u, g, text, to);
 		return;

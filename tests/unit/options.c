@@ -10,7 +10,16 @@ static struct send_options opt;
 static const char *parse(const char *words)
 {
 	static char *argv[32];
+	struct given *g;
+	int i;
 
+	/* What was given before; the values of a list are parts of its first. */
+	for (g = opt.given.option; g < opt.given.option + opt.given.n; g++) {
+		for (i = 0; i < (g->row->is_list ? g->n > 0 : g->n); i++)
+			free(g->value[i]);
+		free(g->value);
+	}
+	opt.given.n = 0;
 	return argv[options_parse(&opt, words_of(words, argv), argv)];
 }
 
