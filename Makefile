@@ -1,4 +1,4 @@
-# zc: make, make demo, make check [T= J= SANITIZE=], make check-long [T= J= SANITIZE=],
+# zc: make, make demo, make check [T= J= SANITIZE=], make check-long [T= J= SANITIZE=], make check-portable,
 # make check-sanitize, make unit, make lint [T=], make fuzz [CASES=], make clean;
 # make install, install-strip and uninstall PREFIX= DESTDIR= INSTALL= unitdir=; make dist [DISTDIR=].
 # Needs gcc or clang, GNU make and glibc 2.27.
@@ -146,8 +146,11 @@ fuzz: $(FUZZ)
 # With LONG=1 in the environment the tests have their full sizes, and those run that have no other.
 check-long: export LONG = 1
 
+# These tests need neither root, namespaces nor an idle machine: for the build of a package.
+check-portable: T = unit help wire zcc json completion
+
 # Programs of tests are built side by side even without -j.
-check check-long: all
+check check-long check-portable: all
 	@$(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(getconf _NPROCESSORS_ONLN)) --no-print-directory -s test-programs
 	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' SANITIZE='$(SANITIZE)' \
 		ONCE='$(ONCE)' J='$(J)' tests/run $(T)
@@ -223,5 +226,5 @@ clean:
 
 -include $(wildcard $(OBJ)/*.d $(OBJ)/lib/*/*.d $(OBJ)/tests/*.d $(OBJ)/tests/*/*.d)
 
-.PHONY: all debug demo fuzz check check-long check-sanitize unit test-programs lint install install-strip uninstall dist clean
+.PHONY: all debug demo fuzz check check-long check-portable check-sanitize unit test-programs lint install install-strip uninstall dist clean
 .SECONDARY:
