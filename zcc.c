@@ -17,7 +17,7 @@ static struct run run;
 static void on_signal(int sig)
 {
 	if (run.stop > 0) {
-		if (!settings_leave())
+		if (!settings_restore())
 			_exit(EXIT_FAILURE);
 		signal(sig, SIG_DFL);
 		raise(sig);
@@ -37,7 +37,7 @@ static void catch_signals(void)
 /* Ends as the signal would have ended the program, so that a shell's loop stops too. */
 static _Noreturn void die_of_signal(void)
 {
-	if (!settings_leave())
+	if (!settings_restore())
 		_exit(EXIT_FAILURE);
 	signal(run.stop, SIG_DFL);
 	raise(run.stop);

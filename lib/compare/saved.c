@@ -124,9 +124,21 @@ static char *names_of(const struct fields *all)
 	return names;
 }
 
+/* Whether the last names of columns in a text are these, a line. */
+static bool has_names(const char *text, size_t len, const char *names)
+{
+	const char *last = memmem(text, len, "\nround\t", 7), *next = last;
+
+	while (next != NULL) {
+		last = next;
+		next = memmem(last + 1, len - (size_t)(last + 1 - text), "\nround\t", 7);
+	}
+	return last != NULL && strncmp(last + 1, names, strlen(names)) == 0;
+}
+
 /*
- * Returns the text of a plan's session, to be freed, behind that of others: it has the columns' names unless one
- * of those has.
+ * Returns the text of a plan's session, to be freed, behind that of others: it has the columns' names unless those
+ * in force are the same.
  */
 static char *session_text(const struct plan *p, const char *before, size_t len)
 {
@@ -142,7 +154,7 @@ static char *session_text(const struct plan *p, const char *before, size_t len)
 	for (i = 0; i < p->settings; i++)
 		if (p->setting[i].value[0] != '\0')
 			fprintf(f, "# %s: %s\n", p->setting[i].key, p->setting[i].value);
-	if (memmem(before, len, names, strlen(names)) == NULL)
+	if (!has_names(before, len, names))
 		fputs(names, f);
 	free(names);
 	for (i = 0; i < p->rounds * p->n; i++)

@@ -4,10 +4,19 @@
 #include <sys/wait.h>
 
 #define RESTORE_NS 30000000000u /* for which a command may run that restores the base */
+#define END_NS     5000000000u  /* for which another may go on after SIGTERM */
 #define LOOK_NS    10000000u    /* between two looks at it */
 
-static struct settings
-	*entered; /* whose commands were begun; NULL: none were, or the base is restored */
+static struct settings *entered; /* whose commands were begun; NULL: none were */
+static _Atomic enum { TO_RESTORE, RESTORING, RESTORED } base;
+
+/*
+ * How commands are started.  posix_spawn(3) allocates no memory, in contrast to the functions that make its arguments,
+ * and can be called by a signal handler.
+ */
+static posix_spawnattr_t attributes;
+static posix_spawn_file_actions_t files,
+	no_files; /* the second for a standard error that nobody reads any more */
 
 const char *setting_add(struct settings *s, char *text)
 {
@@ -19,6 +28,9 @@ const char *setting_add(struct settings *s, char *text)
 	if (s->n == SETTINGS_MOST)
 		return "is one too many: at most 16";
 	*command++ = '\0';
+	make_printable(text);
+	if (strcmp(text, "-") == 0)
+		return "is no name: files of --save have it for what is not known";
 	for (i = 0; i < s->n; i++)
 		if (strcmp(s->all[i].name, text) == 0)
 			return "is given twice";
@@ -28,33 +40,40 @@ const char *setting_add(struct settings *s, char *text)
 }
 
 /*
- * Starts a command, with no signal blocked or ignored that is not ignored by who started the program.  Returns its id,
- * or -1 with errno.
+ * A command has a session of its own, so that a signal of the terminal does not reach it.  It has no signal blocked or
+ * ignored that is not ignored by who started the program.
  */
-static pid_t start(const char *command, short flags)
+static void prepare(void)
 {
-	char *const argv[] = {"sh", "-c", (char *)command, NULL};
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
 	sigset_t ignored, none;
-	pid_t pid;
-	int e;
 
 	signals_ignored_here(&ignored);
 	sigemptyset(&none);
 	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes,
-				 POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | flags);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+						      POSIX_SPAWN_SETSID);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &ignored);
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
 	posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
-	e = posix_spawn(&pid, "/bin/sh", &files, &attributes, argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attributes);
-	errno = e;
-	return e == 0 ? pid : -1;
+	posix_spawn_file_actions_init(&no_files);
+	posix_spawn_file_actions_addopen(&no_files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+	posix_spawn_file_actions_adddup2(&no_files, STDIN_FILENO, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&no_files, STDIN_FILENO, STDERR_FILENO);
+}
+
+/* Starts a command.  Returns its id, or -1 with errno. */
+static pid_t start(const char *command)
+{
+	char *const argv[] = {"sh", "-c", (char *)command, NULL};
+	struct pollfd p = {.fd = STDERR_FILENO};
+	pid_t pid;
+
+	poll(&p, 1, 0);
+	errno = posix_spawn(&pid, "/bin/sh", p.revents & POLLERR ? &no_files : &files, &attributes,
+			    argv, environ);
+	return errno == 0 ? pid : -1;
 }
 
 /* Stores how a command ended, and returns it; NULL: well. */
@@ -71,10 +90,29 @@ static const char *format_status(int status, char buf[64])
 
 static void restore_at_exit(void)
 {
-	if (settings_leave())
+	if (settings_restore())
 		return;
 	fflush(NULL);
 	_exit(EXIT_FAILURE);
+}
+
+/* A signal that ends the program, and that it does not catch, restores the base before. */
+static void on_other(int sig)
+{
+	(void)settings_restore();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void catch_others(void)
+{
+	static const int signals[] = {SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2};
+	struct sigaction old;
+	size_t i;
+
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+			signal(signals[i], on_other);
 }
 
 const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
@@ -87,14 +125,18 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
 
 	if (s->present == i)
 		return NULL;
-	if (entered == NULL)
+	if (entered == NULL) {
+		prepare();
+		catch_others();
 		atexit(restore_at_exit);
+	}
 	entered = s;
+	base = TO_RESTORE;
 	s->present = -1;
-	/* settings_leave() must know of the command. */
+	/* settings_restore() must know of the command. */
 	stop_signals(&stop);
 	pthread_sigmask(SIG_BLOCK, &stop, &before);
-	s->child = start(c->command, 0);
+	s->child = start(c->command);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (s->child < 0)
 		error = strerror(errno);
@@ -129,11 +171,14 @@ static const char *restore(struct settings *s, char buf[64])
 	pid_t pid = s->child;
 
 	if (pid > 0) {
-		kill(pid, SIGTERM);
+		kill(-pid, SIGTERM);
+		if (!wait_until(pid, &status, now_ns() + END_NS))
+			kill(-pid, SIGKILL);
 		if (!wait_until(pid, &status, until))
 			return "a command that runs cannot be ended";
+		kill(-pid, SIGKILL); /* what it has started */
 	}
-	pid = start(s->all[0].command, POSIX_SPAWN_SETSID);
+	pid = start(s->all[0].command);
 	if (pid < 0)
 		return strerror(errno);
 	if (wait_until(pid, &status, until))
@@ -143,9 +188,10 @@ static const char *restore(struct settings *s, char buf[64])
 }
 
 /* warnx(3) may wait for a lock that the interrupted thread has. */
-bool settings_leave(void)
+bool settings_restore(void)
 {
 	struct settings *s = entered;
+	int state = TO_RESTORE;
 	char buf[64], line[DIE_MAX] = "";
 	sigset_t stop, before;
 	const char *error;
@@ -154,13 +200,20 @@ bool settings_leave(void)
 		return true;
 	stop_signals(&stop);
 	pthread_sigmask(SIG_BLOCK, &stop, &before);
+	if (!atomic_compare_exchange_strong(&base, &state, RESTORING)) {
+		while (base ==
+		       RESTORING) /* another thread restores it, and ends the program then */
+			sleep_ns(LOOK_NS);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		return true;
+	}
 	error = restore(s, buf);
-	entered = NULL;
 	if (error != NULL) {
 		string_append(line, sizeof(line), "%s: --setting %s is not restored: %s\n",
-			      program_invocation_short_name, printable(s->all[0].name), error);
+			      program_invocation_short_name, s->all[0].name, error);
 		(void)!write(STDERR_FILENO, line, strlen(line));
 	}
+	base = RESTORED;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return error == NULL;
 }

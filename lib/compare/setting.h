@@ -5,7 +5,7 @@
  *	setting_add(&settings, "tso=ethtool -K eth0 tso on");
  *	...
  *	error = setting_enter(&settings, i, why);	(before each run)
- *	settings_leave();	(before a signal ends the program; exit(3) calls it, too)
+ *	settings_restore();	(before a signal ends the program; exit(3) calls it, too)
  */
 #pragma once
 
@@ -28,13 +28,13 @@ const char *setting_add(struct settings *s, char *text);
 /*
  * Runs the command of setting i by sh(1), unless that is the present one; its standard input is /dev/null, and what
  * it prints goes to standard error.  From the first call on exit(3) restores the base.  A signal does not end the
- * wait, unless it ends the command.  Returns NULL or what is wrong, a text that may be in `why`.
+ * wait.  Returns NULL or what is wrong, a text that may be in `why`.
  */
 const char *setting_enter(struct settings *s, int i, char why[DIE_MAX]);
 
 /*
- * Restores the base if a command was begun, and another setting may be in force: ends the command that runs, and runs that of the base in a
- * session of its own, for 30 seconds at most, in which signals that would end the program wait.  Returns false, with a
+ * Restores the base if a command was begun, and another setting may be in force: ends the command that runs, and runs
+ * that of the base, for 30 seconds at most, in which signals that would end the program wait.  Returns false, with a
  * line on stderr, if that fails.  Only the first call does anything.  A signal handler may call it.
  */
-bool settings_leave(void);
+bool settings_restore(void);

@@ -75,7 +75,9 @@ static void request_wait(struct reply_worker *w, struct request *q, ssize_t n, u
 	} else {
 		total->broken++;
 		log_client(&x->places, &q->place, "%s",
-			   n < 0 ? strerror(errno) : "closed before sending a request");
+			   n < 0 && (errno != ECONNRESET || q->header_len > 0)
+				   ? strerror(errno)
+				   : "closed before sending a request");
 	}
 	request_close(w, q);
 }

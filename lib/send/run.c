@@ -13,6 +13,8 @@
 #define UNSENT_SECONDS 0.05 /* the time at --pace of the data that wait to be sent, at most */
 #define TRY_SECONDS    3.0  /* of one address, at most, with --wait-server */
 #define TRY_PAUSE_MS   100
+#define TRY_CLOSE_MS                                                                               \
+	1000 /* for which a server may take to close a connection that it was tried with */
 
 /*
  * The server.
@@ -141,7 +143,7 @@ static _Noreturn void die_of_connect(const struct run *r, double seconds)
 				   : "";
 	char waited[48] = "";
 
-	if (seconds > 0)
+	if (seconds > 0 && option_given(&r->opt->given, "wait-server") != NULL)
 		snprintf(waited, sizeof(waited), " within %g s (--wait-server)", seconds);
 	die("cannot connect to %s port %s%s: %s%s", r->opt->server, r->opt->port, waited, why,
 	    hint);
@@ -154,14 +156,16 @@ void target_die(const struct run *r)
 
 /* Returns the addresses of a name, or dies; in its message `option` stands before the name. */
 static struct addrinfo *look_up(const char *option, const char *name, const char *port, int family,
-				const struct send_options *opt, uint64_t until)
+				const struct run *r, uint64_t until)
 {
+	const struct send_options *opt = r->opt;
 	const struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
 	const bool of_bind = *option == '\0' && opt->source != NULL;
 	struct addrinfo *list;
 	int e;
 
-	while ((e = getaddrinfo(name, port, &hints, &list)) == EAI_AGAIN && now_ns() < until)
+	while ((e = getaddrinfo(name, port, &hints, &list)) == EAI_AGAIN && now_ns() < until &&
+	       r->stop <= 0)
 		poll(NULL, 0, TRY_PAUSE_MS);
 	if (e == EAI_ADDRFAMILY || e == EAI_NODATA)
 		die("%s%s: has no address of IPv%c, which %s%s asks for", option, name,
@@ -216,14 +220,14 @@ int target_find(struct target *s, const struct run *r, int number, _Atomic int *
 
 	*s = (struct target){.addr_len = 0};
 	if (opt->source != NULL) {
-		list = look_up("--bind ", opt->source, NULL, family, opt, until);
+		list = look_up("--bind ", opt->source, NULL, family, r, until);
 		memcpy(&s->source, list->ai_addr, list->ai_addrlen);
 		family = list->ai_family;
 		freeaddrinfo(list);
 	}
 	if (strcmp(host, "0") == 0)
 		host = family == AF_INET6 ? "::1" : "127.0.0.1";
-	list = look_up("", host, opt->port, family, opt, until);
+	list = look_up("", host, opt->port, family, r, until);
 	if (sock != NULL)
 		fd = connect_first(s, r, number, sock, list, until);
 	else
@@ -240,6 +244,7 @@ int target_find(struct target *s, const struct run *r, int number, _Atomic int *
 
 bool target_wait(struct target *s, const struct run *r)
 {
+	struct pollfd p = {.events = POLLIN};
 	_Atomic int sock;
 	int fd;
 
@@ -247,7 +252,11 @@ bool target_wait(struct target *s, const struct run *r)
 		return false;
 	fd = target_find(s, r, -1, &sock);
 	if (fd >= 0) {
-		sock_reset_at_close(fd, true); /* it was no client: zcs(1), -1 */
+		/* Once the server has closed it, too, it has no place among the clients that the server accepts. */
+		p.fd = fd;
+		shutdown(fd, SHUT_WR);
+		poll(&p, 1, TRY_CLOSE_MS);
+		sock_reset_at_close(fd, true);
 		close(fd);
 	}
 	return true;
@@ -327,6 +336,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	       double seconds)
 {
 	struct worker *w;
+	sigset_t stop, before;
 	int i, e;
 
 	r->work = work;
@@ -334,6 +344,9 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	r->worker_size = size;
 	r->running = r->measuring = r->opt->streams;
 	pthread_barrier_init(&r->barrier, NULL, (unsigned)r->opt->streams + 1);
+	/* The main thread alone takes a signal that ends the run. */
+	stop_signals(&stop);
+	pthread_sigmask(SIG_BLOCK, &stop, &before);
 	for (i = 0; i < r->opt->streams; i++) {
 		w = worker_at(r, i);
 		w->number = i;
@@ -343,6 +356,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 		if (e != 0)
 			die("thread %d of %d: %s", i + 1, r->opt->streams, strerror(e));
 	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	gauge_next(&r->gauge);
 	gauge_begin(&r->gauge, &r->begin, r->interface);
 	r->start_ns = now_ns();

@@ -69,6 +69,7 @@ way()
 		untraced $then_do
 		zcc_ends run "$status"
 		is_now a
+		[ ! -e child ] || ended "$(cat child)"
 	) & later
 }
 # delivered: no signal waits for zcc to take it
@@ -83,7 +84,7 @@ then_do=signals
 signals=INT way SIGINT 130 -t 1
 signals=TERM way SIGTERM 143 -t 1
 signals=HUP way SIGHUP 129 -t 1
-b="$b; exec sleep 20"
+b="$b; sleep 20 & echo \$! >child; wait"
 signals='INT TERM' way 'two signals while a command runs' 143 -t 0.2
 together
 

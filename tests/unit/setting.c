@@ -34,7 +34,7 @@ static void open_settings(struct settings *s, const char *base, const char *seco
 static void test_options(void)
 {
 	char good[] = "no tso=ethtool -K eth0 tso off", again[] = "no tso=:", none[] = "tso";
-	char nameless[] = "=:", empty[] = "tso=";
+	char nameless[] = "=:", empty[] = "tso=", unknown[] = "-=:", same[] = "no\ntso=:";
 	char name[SETTINGS_MOST + 1][8];
 	struct settings s = {.n = 0};
 	int i;
@@ -43,9 +43,12 @@ static void test_options(void)
 		   strcmp(s.all[0].command, "ethtool -K eth0 tso off") == 0,
 	   "setting_add: a name and a command");
 	ok(setting_add(&s, again) != NULL && setting_add(&s, none) != NULL &&
-		   setting_add(&s, nameless) != NULL && setting_add(&s, empty) != NULL && s.n == 1,
+		   setting_add(&s, nameless) != NULL && setting_add(&s, empty) != NULL &&
+		   setting_add(&s, unknown) != NULL && s.n == 1,
 	   "setting_add: a name twice, no name and no command are errors");
-	for (i = 1; i <= SETTINGS_MOST; i++) {
+	setting_add(&s, same);
+	is(s.all[1].name, "no?tso", "a name is printable");
+	for (i = 2; i <= SETTINGS_MOST; i++) {
 		snprintf(name[i], sizeof(name[i]), "%d=:", i);
 		ok((setting_add(&s, name[i]) == NULL) == (i < SETTINGS_MOST), "setting %d", i + 1);
 	}
@@ -59,24 +62,24 @@ static void test_commands(void)
 	open_settings(&s, "echo base >>said; cat", "echo second >>said");
 	ok(setting_enter(&s, 0, why) == NULL && setting_enter(&s, 0, why) == NULL, "the base");
 	is(written(), "base\n", "a setting is entered once, and its input is empty");
-	ok(setting_enter(&s, 1, why) == NULL && s.present == 1 && settings_leave() &&
-		   settings_leave(),
+	ok(setting_enter(&s, 1, why) == NULL && s.present == 1 && settings_restore() &&
+		   settings_restore(),
 	   "the second setting");
 	is(written(), "second\nbase\n", "the base is restored once");
 	open_settings(&s, "echo base >>said", "exit 3");
 	is(setting_enter(&s, 1, why), "--setting second: its command ended with status 3",
 	   "a command that fails");
-	ok(settings_leave(), "left");
+	ok(settings_restore(), "left");
 	is(written(), "base\n", "after it the base is restored");
 	open_settings(&s, "exit 4", "kill -9 $$");
 	is(setting_enter(&s, 1, why), "--setting second: its command was ended by signal 9",
 	   "a command that is ended by a signal");
-	ok(!settings_leave(), "a base that cannot be restored is an error");
+	ok(!settings_restore(), "a base that cannot be restored is an error");
 }
 
 static void on_signal(int sig)
 {
-	settings_leave();
+	settings_restore();
 	_exit(sig);
 }
 
