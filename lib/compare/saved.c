@@ -330,7 +330,7 @@ const char *saved_parse(char *text, const struct plan_kind *kind, struct saved *
 	const char *why = NULL;
 
 	snprintf(head, sizeof(head), "\n# %s ", kind->program);
-	if (strncmp(text, head + 1, strlen(head + 1)) != 0 || text[strlen(text) - 1] != '\n')
+	if (strstr(text, head + 1) != text || text[strlen(text) - 1] != '\n')
 		return NOT_SAVED;
 	for (; text != NULL && why == NULL; text = next) {
 		next = strstr(text + 1, head);

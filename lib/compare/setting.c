@@ -8,7 +8,9 @@
 #define LOOK_NS    10000000u    /* between two looks at it */
 
 static struct settings *entered; /* whose commands were begun; NULL: none were */
-static _Atomic enum { TO_RESTORE, RESTORING, RESTORED } base;
+enum { TO_RESTORE, RESTORING, RESTORED };
+
+static _Atomic int base; /* one of these */
 
 /*
  * How commands are started.  posix_spawn(3) allocates no memory, in contrast to the functions that make its arguments,
@@ -107,12 +109,13 @@ static void on_other(int sig)
 static void catch_others(void)
 {
 	static const int signals[] = {SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2};
+	const struct sigaction new = {.sa_handler = on_other};
 	struct sigaction old;
 	size_t i;
 
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-			signal(signals[i], on_other);
+			sigaction(signals[i], &new, NULL);
 }
 
 const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
@@ -138,9 +141,7 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
 	pthread_sigmask(SIG_BLOCK, &stop, &before);
 	s->child = start(c->command);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (s->child < 0)
-		error = strerror(errno);
-	else if (TEMP_FAILURE_RETRY(waitpid(s->child, &status, 0)) < 0)
+	if (s->child < 0 || TEMP_FAILURE_RETRY(waitpid(s->child, &status, 0)) < 0)
 		error = strerror(errno);
 	else
 		error = format_status(status, ended);

@@ -296,7 +296,7 @@ void environment_setup(const struct environment *e, const struct link *l, struct
 	hash_text(cmdline, s->cmdline);
 	hash_text(e->vulnerabilities, s->mitigations);
 	s->hz = e->hz;
-	s->mtu = l->mtu > 0 ? l->mtu : NAN;
+	s->mtu = l->mtu > 0 ? (double)l->mtu : NAN;
 	name_copy(s->offloads, sizeof(s->offloads), l->offloads);
 	name_copy(s->qdisc, sizeof(s->qdisc), l->qdisc);
 	name_copy(s->rps, sizeof(s->rps), l->rps);

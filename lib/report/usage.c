@@ -286,21 +286,24 @@ static char *text_copy(const char *text)
 /* Sets the member of an option, or prints what the option asks for and exits. */
 static void take_option(const struct usage *u, const struct option_row *o, char *text, void *to)
 {
+	static char empty[] = "";
+	const bool has_text = text != NULL;
 	const char *why;
 
 	if (o->take != NULL) {
 		o->take(o, text, to);
 		return;
 	}
+	text = has_text ? text : empty;
 	switch (o->kind) {
 	case OPTION_NONE: break;
 	case OPTION_FLAG: *(bool *)to = true; break;
 	case OPTION_CONSTANT: store(o, to, o->min); break;
 	case OPTION_COUNT: ++*(int *)to; break;
 	case OPTION_WORD:
-		if (text != NULL && strcmp(text, o->placeholder) != 0)
+		if (has_text && strcmp(text, o->placeholder) != 0)
 			option_error(o, "'%s' is not '%s'", text, o->placeholder);
-		*(int *)to = text != NULL ? 2 : 1;
+		*(int *)to = has_text ? 2 : 1;
 		break;
 	case OPTION_INT:
 	case OPTION_SIZE: store(o, to, arg_number(o, text)); break;
@@ -314,7 +317,7 @@ static void take_option(const struct usage *u, const struct option_row *o, char 
 			option_error(o, "'' is no file: give it a name");
 		*(const char **)to = text;
 		break;
-	case OPTION_DEVICE: /* the kernel takes an empty name for none, and cuts a long one */
+	case OPTION_DEVICE: /* the kernel takes an empty name for empty, and cuts a long one */
 		if (text[0] == '\0' || strlen(text) >= IF_NAMESIZE)
 			option_error(o, "'%s' does not have 1 to %d characters", text,
 				     IF_NAMESIZE - 1);
@@ -369,7 +372,7 @@ static void take_given(const struct usage *u, struct given *g, char *text, void 
 		g->value = alloc_or_die(VALUES_MAX, sizeof(*g->value), "options");
 	if (g->n > 0 && !g->row->is_repeated)
 		free(g->value[0]); /* the last one counts; a list's values are parts of its first */
-	if (g->row->is_list) {
+	if (g->row->is_list && text != NULL) {
 		take_list(u, g, text, to);
 		return;
 	}

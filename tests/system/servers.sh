@@ -24,7 +24,7 @@ ends()
 	exits "$wanted" timeout 30 "$BIN/zcc" -s 127.0.0.1 -p "$PORT" --timeout $((wanted ? 0 : 1)).3 "$@"
 	[ "$wanted" -eq 0 ] || grep -q "127\.0\.0\.1\(:\| port \)$PORT\|the server received" err
 	[ "$(wc -l <err)" -le 2 ]
-	[ "$(grep -vc "stopped or waited for a CPU" out)" -le 40 ]
+	[ "$(grep -vc "stopped or waited for a CPU" out)" -le 60 ]
 	is_text out
 	is_text err
 	no_wider 200 err

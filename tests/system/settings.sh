@@ -102,8 +102,8 @@ it 'the first setting is restored: the report cannot be written'; ( begin
 	grep 'No space left' err
 	[ ! -e now ] || is_now a
 ); ok
-for usage in "give a second one;--setting a=:" "'a' is given twice;--setting a=: --setting a=id" \
-    "'a' is not NAME=COMMAND;--setting a" 'cannot be used together;--setting a=: --setting b=: -c -f none'; do
+for usage in 'give a second one;--setting a=:' 'is given twice;--setting a=: --setting a=id' \
+    'is not NAME=COMMAND;--setting a' 'cannot be used together;--setting a=: --setting b=: -c -f none'; do
 	# shellcheck disable=SC2086 # the words
 	check_usage "${usage%%;*}" zcc -s 0 ${usage#*;}
 done

@@ -100,7 +100,9 @@ static void test_windows(void)
 	const struct instrument in = {&by_soaking, .soaker = s};
 	struct calibration c = {.cpus.n = 2};
 	struct windows *w = windows_start(&in, &c.cpus);
-	struct load_sample at[2] = {{.time = 1, .steal = 7}, {.time = 1, .steal = 9}}, *cpu;
+	struct load_sample at[2] = {{.time = 1, .steal = 7}, {.time = 1, .steal = 9}};
+	struct load_sample *cpu;
+	int i;
 
 	for (w->n = 0; w->n <= windows; w->n++) {
 		const double tasks = w->n < 4 ? 0.5 : 0.01 * (w->n % 2);
@@ -108,9 +110,10 @@ static void test_windows(void)
 		memcpy(&w->at[3 * w->n], at, sizeof(at));
 		at[1].steal += 0.1;
 		at[1].stolen += 0.1 * 0.9 * 0.595; /* that its soaker saw */
-		for (cpu = at; cpu < at + 2; cpu++) {
-			const double left = (cpu == at ? 0.25 : 0.15) - 0.25 * tasks;
+		for (i = 0; i < 2; i++) {
+			const double left = (i == 0 ? 0.25 : 0.15) - 0.25 * tasks;
 
+			cpu = &at[i];
 			cpu->time += 0.25;
 			cpu->tasks += 0.25 * tasks;
 			cpu->spin += 0.9 * left;

@@ -180,6 +180,8 @@ static void test_files(void)
 /* The report that a dying program prints may fail, too. */
 static void die_again(void *unused, const char *why)
 {
+	(void)unused;
+	(void)why;
 	die("the report cannot be written");
 }
 

@@ -11,6 +11,7 @@ static struct plan plan;
 
 static void begin(struct json *j, void *unused)
 {
+	(void)unused;
 	json_report_open(j);
 	json_open(j, "comparison", '{');
 }

@@ -54,6 +54,7 @@ static void read_offloads_off(void *arg)
 	size_t i;
 	int fd;
 
+	(void)arg;
 	if (unshare(CLONE_NEWNET) != 0)
 		_exit(2);
 	fd = socket(AF_UNIX, SOCK_DGRAM, 0); /* a socket is of the namespace that made it */

@@ -7,6 +7,7 @@ static const struct instrument_kind kind;
 
 static bool measure_one(struct calibration *c, const _Atomic int *stop)
 {
+	(void)stop;
 	*c = (struct calibration){.cpus.n = 1,
 				  .windows = 8,
 				  .others = next.tasks,

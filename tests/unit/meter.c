@@ -126,6 +126,8 @@ static void test_blocked(void)
 static void read_nothing(const struct instrument *in, const struct cpus *cpus,
 			 struct load_sample *at, bool for_baseline)
 {
+	(void)in;
+	(void)for_baseline;
 	at[0] = at[cpus->n] = (struct load_sample){.time = 1};
 }
 

@@ -14,7 +14,7 @@ static const char *parse(const char *words)
 	int i;
 
 	/* What was given before; the values of a list are parts of its first. */
-	for (g = opt.given.option; g < opt.given.option + opt.given.n; g++) {
+	for (g = opt.given.option; g->row != NULL && g < opt.given.option + opt.given.n; g++) {
 		for (i = 0; i < (g->row->is_list ? g->n > 0 : g->n); i++)
 			free(g->value[i]);
 		free(g->value);

@@ -18,6 +18,9 @@ static int test_connect(const struct target *t, const struct run *r, int number,
 {
 	int fd[2];
 
+	(void)t;
+	(void)r;
+	(void)number;
 	pthread_barrier_wait(&both);
 	passed_ns += atomic_fetch_sub(&slow, 1) > 0 ? 9000000000 : 1000000000;
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0 || write(fd[1], "x", 1) != 1 ||

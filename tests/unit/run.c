@@ -84,6 +84,9 @@ static int fails; /* how often it has none yet */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
 		struct addrinfo **list)
 {
+	(void)name;
+	(void)service;
+	(void)hints;
 	*list = found;
 	return fails-- > 0 ? EAI_AGAIN : 0;
 }

@@ -95,7 +95,7 @@ static void test_signal_while_restoring(void)
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
-		signal(SIGTERM, on_signal);
+		sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
 		setting_enter(&s, 1, why);
 		exit(99);
 	}

@@ -6,12 +6,15 @@ static struct cpus cpus;
 
 static uint64_t never(const struct soaker *s, int i)
 {
+	(void)s;
+	(void)i;
 	return 1;
 }
 
 /* The soaker of the last CPU runs all the time. */
 static uint64_t last(const struct soaker *s, int i)
 {
+	(void)s;
 	return i == cpus.n - 1 ? raw_ns() : 1;
 }
 
