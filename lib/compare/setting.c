@@ -7,18 +7,18 @@
 #define END_NS     5000000000u  /* for which another may go on after SIGTERM */
 #define LOOK_NS    10000000u    /* between two looks at it */
 
-static struct settings *entered; /* whose commands were begun; NULL: none were */
-enum { TO_RESTORE, RESTORING, RESTORED };
+enum { TO_RESTORE, RESTORING, RESTORED }; /* states of the base */
 
-static _Atomic int base; /* one of these */
+static _Atomic int base;
+static struct settings *entered; /* whose commands were begun; NULL: none were */
 
 /*
  * How commands are started.  posix_spawn(3) allocates no memory, in contrast to the functions that make its arguments,
  * and can be called by a signal handler.
  */
 static posix_spawnattr_t attributes;
-static posix_spawn_file_actions_t files,
-	no_files; /* the second for a standard error that nobody reads any more */
+static posix_spawn_file_actions_t files;
+static posix_spawn_file_actions_t no_files; /* if nobody reads standard error any more */
 
 const char *setting_add(struct settings *s, char *text)
 {
@@ -202,8 +202,8 @@ bool settings_restore(void)
 	stop_signals(&stop);
 	pthread_sigmask(SIG_BLOCK, &stop, &before);
 	if (!atomic_compare_exchange_strong(&base, &state, RESTORING)) {
-		while (base ==
-		       RESTORING) /* another thread restores it, and ends the program then */
+		/* Another thread restores the base, and then ends the program. */
+		while (base == RESTORING)
 			sleep_ns(LOOK_NS);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		return true;

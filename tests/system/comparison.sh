@@ -270,7 +270,7 @@ beside '-p with a list: receivers are compared, by their methods, with what may 
 	    .[1].receiver_method == "read" and .[0].why.bytes_per_call > 0)'
 ) & later
 together
-# Three programs: soakers disturb no load, and the last uses least, on a busy machine, too
+# Three programs: soakers disturb none of its loads, and the last uses least, on a busy machine, too
 cat >busy.sh <<'END'
 online=$(cat /sys/devices/system/cpu/online) programs=$1
 shift
