@@ -16,12 +16,8 @@ static struct run run;
  */
 static void on_signal(int sig)
 {
-	if (run.stop > 0) {
-		if (!settings_restore())
-			_exit(EXIT_FAILURE);
-		signal(sig, SIG_DFL);
-		raise(sig);
-	}
+	if (run.stop > 0)
+		settings_die_of(sig);
 	run_stop(&run, sig);
 }
 
@@ -32,17 +28,6 @@ static void catch_signals(void)
 
 	catch_stop_signals_waiting(on_signal, &unblocked);
 	sigprocmask(SIG_SETMASK, &unblocked, NULL);
-}
-
-/* Ends as the signal would have ended the program, so that a shell's loop stops too. */
-static _Noreturn void die_of_signal(void)
-{
-	if (!settings_restore())
-		_exit(EXIT_FAILURE);
-	signal(run.stop, SIG_DFL);
-	raise(run.stop);
-	/* cppcheck-suppress unreachableCode ; the compiler does not know that raise(3) ends it */
-	_exit(128 + run.stop);
 }
 
 static void close_report(void *trials, const char *why)
@@ -87,7 +72,7 @@ int main(int argc, char **argv)
 				   : trials_run(&trials, argv + first, argc - first, why);
 	run_close(&run);
 	if (run.stop > 0)
-		die_of_signal();
+		settings_die_of(run.stop);
 	if (error != NULL)
 		warnx("%s", error);
 	/* Threads of a run that is broken may still use what main has. */

@@ -19,6 +19,7 @@ struct compare_options {
 	double precision;           /* a share of each cost; 0: not given */
 	const char *save, *against; /* files; NULL: not given */
 	bool dry;                   /* the runs are only printed */
+	int retries;                /* of a run that came out unsafe */
 	struct settings settings;   /* none, or two at least */
 	double settle; /* seconds from a change of the setting to the next run; 0: not given */
 };

@@ -119,7 +119,7 @@ void plan_set_machine(struct plan *p, const char *machine);
 /* Whether there is such a setting. */
 bool plan_has(const struct plan *p, const char *key);
 
-/* Whether a session tells the value of a setting: of an option, any session that has the files it sent. */
+/* Whether a session tells the value of a setting: of an option, any session that has its date. */
 bool plan_knows(const struct plan *p, const char *key);
 
 /* The value; empty if there is none. */

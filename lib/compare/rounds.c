@@ -1,5 +1,23 @@
 #include "lib/compare/rounds.h"
 
+#define PRECISE_ROUNDS 30 /* at most, with --precision, unless -r is given */
+
+bool rounds_settle(struct compare_options *opt, int runs)
+{
+	bool compares;
+
+	if (opt->settings.n == 1)
+		usage_error("--setting: one setting compares nothing: give a second one");
+	if (runs > PLAN_RUNS_MAX)
+		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
+	opt->precision /= 100;
+	compares = runs > 1 || opt->rounds > 0 || opt->precision > 0 || opt->save != NULL ||
+		   opt->against != NULL;
+	if (opt->rounds == 0)
+		opt->rounds = opt->precision > 0 ? PRECISE_ROUNDS : compares ? PLAN_ROUNDS : 1;
+	return compares;
+}
+
 void rounds_read_or_die(struct rounds *r)
 {
 	const struct compare_options *opt = r->comparison->opt;
@@ -49,6 +67,17 @@ const char *rounds_run(const struct rounds *r, char why[DIE_MAX])
 			break;
 	}
 	return *r->stop > 0 ? "interrupted" : error;
+}
+
+bool rounds_repeat(const struct compare_options *opt, int retry, unsigned unsafe)
+{
+	char reasons[UNSAFE_STRLEN];
+
+	if (retry >= opt->retries)
+		return false;
+	warnx("the load is unsafe (%s): the run is repeated, %d of %d",
+	      limits_format(unsafe, reasons), retry + 1, opt->retries);
+	return true;
 }
 
 void rounds_close(struct rounds *r)

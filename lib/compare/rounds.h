@@ -25,6 +25,12 @@ struct rounds {
 	struct saved before, kept; /* the files of --against and --save */
 };
 
+/*
+ * Checks the options of a comparison of so many runs a round, and sets defaults: PLAN_ROUNDS rounds, of a single run
+ * one.  Returns whether it is a comparison: there is more than one run, or an option that only a comparison has.
+ */
+bool rounds_settle(struct compare_options *opt, int runs);
+
 /* Reads the files of --save and --against, and tries to write that of --save, or dies. */
 void rounds_read_or_die(struct rounds *r);
 
@@ -33,4 +39,7 @@ void rounds_read_or_die(struct rounds *r);
  * saved.  Returns NULL or what is wrong.
  */
 const char *rounds_run(const struct rounds *r, char why[DIE_MAX]);
+
+/* Whether a run that these reasons made unsafe is repeated, after so many repetitions: if it is, prints a line. */
+bool rounds_repeat(const struct compare_options *opt, int retry, unsigned unsafe);
 void rounds_close(struct rounds *r);

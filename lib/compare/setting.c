@@ -1,7 +1,8 @@
 #include "lib/compare/setting.h"
 
-#include <spawn.h>
 #include <sys/wait.h>
+
+#include "lib/compare/shell.h"
 
 #define RESTORE_NS 30000000000u /* for which a command may run that restores the base */
 #define END_NS     5000000000u  /* for which another may go on after SIGTERM */
@@ -11,14 +12,6 @@ enum { TO_RESTORE, RESTORING, RESTORED }; /* states of the base */
 
 static _Atomic int base;
 static struct settings *entered; /* whose commands were begun; NULL: none were */
-
-/*
- * How commands are started.  posix_spawn(3) allocates no memory, in contrast to the functions that make its arguments,
- * and can be called by a signal handler.
- */
-static posix_spawnattr_t attributes;
-static posix_spawn_file_actions_t files;
-static posix_spawn_file_actions_t no_files; /* if nobody reads standard error any more */
 
 const char *setting_add(struct settings *s, char *text)
 {
@@ -41,53 +34,12 @@ const char *setting_add(struct settings *s, char *text)
 	return NULL;
 }
 
-/*
- * A command has a session of its own, so that a signal of the terminal does not reach it.  It has no signal blocked or
- * ignored that is not ignored by who started the program.
- */
-static void prepare(void)
+void setting_take(const struct option_row *o, char *text, void *to)
 {
-	sigset_t ignored, none;
+	const char *error = setting_add(to, text);
 
-	signals_ignored_here(&ignored);
-	sigemptyset(&none);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						      POSIX_SPAWN_SETSID);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &ignored);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-	posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
-	posix_spawn_file_actions_init(&no_files);
-	posix_spawn_file_actions_addopen(&no_files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-	posix_spawn_file_actions_adddup2(&no_files, STDIN_FILENO, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&no_files, STDIN_FILENO, STDERR_FILENO);
-}
-
-/* Starts a command.  Returns its id, or -1 with errno. */
-static pid_t start(const char *command)
-{
-	char *const argv[] = {"sh", "-c", (char *)command, NULL};
-	struct pollfd p = {.fd = STDERR_FILENO};
-	pid_t pid;
-
-	poll(&p, 1, 0);
-	errno = posix_spawn(&pid, "/bin/sh", p.revents & POLLERR ? &no_files : &files, &attributes,
-			    argv, environ);
-	return errno == 0 ? pid : -1;
-}
-
-/* Stores how a command ended, and returns it; NULL: well. */
-static const char *format_status(int status, char buf[64])
-{
-	if (status == 0)
-		return NULL;
-	if (WIFSIGNALED(status))
-		snprintf(buf, 64, "its command was ended by signal %d", WTERMSIG(status));
-	else
-		snprintf(buf, 64, "its command ended with status %d", WEXITSTATUS(status));
-	return buf;
+	if (error != NULL)
+		option_error(o, "'%s' %s", text, error);
 }
 
 static void restore_at_exit(void)
@@ -123,13 +75,13 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
 	const struct setting_command *c = &s->all[i];
 	sigset_t stop, before;
 	const char *error;
-	char ended[64];
+	char ended[SHELL_ERROR];
 	int status = 0;
 
 	if (s->present == i)
 		return NULL;
+	shell_open();
 	if (entered == NULL) {
-		prepare();
 		catch_others();
 		atexit(restore_at_exit);
 	}
@@ -139,12 +91,12 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
 	/* settings_restore() must know of the command. */
 	stop_signals(&stop);
 	pthread_sigmask(SIG_BLOCK, &stop, &before);
-	s->child = start(c->command);
+	s->child = shell_start(c->command, false);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (s->child < 0 || TEMP_FAILURE_RETRY(waitpid(s->child, &status, 0)) < 0)
 		error = strerror(errno);
 	else
-		error = format_status(status, ended);
+		error = shell_error(status, ended);
 	s->child = 0;
 	if (error == NULL)
 		s->present = i;
@@ -165,7 +117,7 @@ static bool wait_until(pid_t pid, int *status, uint64_t until)
 }
 
 /* Ends the command that runs, which may have changed a part of what it is to change, and restores the base. */
-static const char *restore(struct settings *s, char buf[64])
+static const char *restore(struct settings *s, char buf[SHELL_ERROR])
 {
 	const uint64_t until = now_ns() + RESTORE_NS;
 	int status = 0;
@@ -179,11 +131,11 @@ static const char *restore(struct settings *s, char buf[64])
 			return "a command that runs cannot be ended";
 		kill(-pid, SIGKILL); /* what it has started */
 	}
-	pid = start(s->all[0].command);
+	pid = shell_start(s->all[0].command, false);
 	if (pid < 0)
 		return strerror(errno);
 	if (wait_until(pid, &status, until))
-		return format_status(status, buf);
+		return shell_error(status, buf);
 	kill(-pid, SIGKILL);
 	return "its command did not end in 30 seconds";
 }
@@ -193,7 +145,7 @@ bool settings_restore(void)
 {
 	struct settings *s = entered;
 	int state = TO_RESTORE;
-	char buf[64], line[DIE_MAX] = "";
+	char buf[SHELL_ERROR], line[DIE_MAX] = "";
 	sigset_t stop, before;
 	const char *error;
 
@@ -217,4 +169,14 @@ bool settings_restore(void)
 	base = RESTORED;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return error == NULL;
+}
+
+void settings_die_of(int sig)
+{
+	if (!settings_restore())
+		_exit(EXIT_FAILURE);
+	signal(sig, SIG_DFL);
+	raise(sig);
+	/* cppcheck-suppress unreachableCode ; the compiler does not know that raise(3) ends it */
+	_exit(128 + sig);
 }

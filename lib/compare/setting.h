@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "common.h"
+#include "lib/report/usage.h"
 
 #define SETTINGS_MOST 16
 
@@ -25,6 +25,9 @@ struct settings {
 /* Adds NAME=COMMAND, which is changed.  Returns NULL, or what is wrong with it. */
 const char *setting_add(struct settings *s, char *text);
 
+/* Takes the argument of --setting. */
+option_take setting_take;
+
 /*
  * Runs the command of setting i by sh(1), unless that is the present one; its standard input is /dev/null, and what
  * it prints goes to standard error.  From the first call on exit(3) restores the base.  A signal does not end the
@@ -38,3 +41,6 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX]);
  * line on stderr, if that fails.  Only the first call does anything.  A signal handler may call it.
  */
 bool settings_restore(void);
+
+/* Restores the base, and ends the program as a signal would have ended it, so that a shell's loop stops, too. */
+_Noreturn void settings_die_of(int sig);

@@ -1,5 +1,6 @@
 #include "lib/send/options.h"
 
+#include "lib/compare/rounds.h"
 #include "lib/net/wire.h"
 #include "lib/report/json.h"
 #include "lib/report/usage.h"
@@ -9,7 +10,6 @@
 #define REQUEST_TIMEOUT 60  /* seconds, unless --timeout is given */
 #define REQUESTS        100 /* connections of each size, unless -n is given, as in 1999 */
 #define BUILTIN_SECONDS 10  /* that the built-in set is sent for: a pass over it lasts 10 ms */
-#define PRECISE_ROUNDS  30  /* at most, with --precision, unless -r is given */
 #define STREAMS_MAX     1024
 #define PORT_MAX        65535
 #define BUFFER_MAX      (1u << 30)        /* bytes of a call, or of a socket buffer */
@@ -56,14 +56,6 @@ static void take_method(const struct option_row *o, char *text, void *to)
 	if (text == NULL)
 		text = o->name != NULL ? (char *)o->name : "sendfile";
 	*method = &send_methods[method_place(text)];
-}
-
-static void take_setting(const struct option_row *o, char *text, void *to)
-{
-	const char *error = setting_add(to, text);
-
-	if (error != NULL)
-		option_error(o, "'%s' %s", text, error);
 }
 
 static void take_content(const struct option_row *o, char *text, void *to)
@@ -144,7 +136,7 @@ static const struct option_row rows[] = {
 	{"", "setting", "NAME=COMMAND",
 	 "each run in each of these settings of the machine, which COMMAND makes; the first is "
 	 "restored at the end",
-	 TAKE(TEXT, compare.settings, take_setting), .is_repeated = true,
+	 TAKE(TEXT, compare.settings, setting_take), .is_repeated = true,
 	 .not_with = "--request --calibration -C"},
 	{"", "settle", "SECS", "wait SECS seconds after a change of the setting",
 	 AT(SECONDS, compare.settle), .max = 86400, .only_with = "--setting"},
@@ -211,7 +203,8 @@ static const struct option_row rows[] = {
 	{"", "wait-idle", "SECS", "wait up to SECS seconds until other programs take under 3 %",
 	 AT(SECONDS, gauge.wait_idle), .min = 1, .max = 86400, .only_with = "-c or --idle"},
 	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",
-	 AT(INT, retries), .max = 1000, .only_with = "-c or --idle", .not_with = "--request"},
+	 AT(INT, compare.retries), .max = 1000, .only_with = "-c or --idle",
+	 .not_with = "--request"},
 	{.help = "\nOutput:\n", .is_neutral = true},
 	{"I", "interval", "SECS", "print a line every SECS seconds (default 0: none)",
 	 AT(SECONDS_OR_NONE, interval), .min = 0.01, .max = 86400},
@@ -274,7 +267,7 @@ static bool has_buffer(const struct send_options *opt)
 	return has;
 }
 
-/* Each combination of the lists' values is a run.  A comparison has PLAN_ROUNDS rounds, a single run has one. */
+/* Each combination of the lists' values is a run. */
 static void settle_comparison(struct send_options *opt)
 {
 	struct compare_options *c = &opt->compare;
@@ -289,20 +282,12 @@ static void settle_comparison(struct send_options *opt)
 	opt->runs = opt->gauge.soak && opt->gauge.idle ? 2 : 1;
 	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++)
 		opt->runs *= g->row->is_list && g->is_given ? g->n : 1;
-	if (c->settings.n == 1)
-		usage_error("--setting: one setting compares nothing: give a second one");
 	opt->runs *= c->settings.n > 0 ? c->settings.n : 1;
 	opt->gauge.own = c->settings.n > 0; /* a baseline is one of a setting */
-	c->precision /= 100;
-	opt->compares = opt->runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
-			c->against != NULL;
+	opt->compares = rounds_settle(c, opt->runs);
 	if (opt->requests.n > 0 && opt->compares)
 		usage_error(
 			"--request cannot be combined with a list of -P or -p, or -c with --idle");
-	if (opt->runs > PLAN_RUNS_MAX)
-		usage_error("a comparison of %d runs: more than %d", opt->runs, PLAN_RUNS_MAX);
-	if (c->rounds == 0)
-		c->rounds = c->precision > 0 ? PRECISE_ROUNDS : opt->compares ? PLAN_ROUNDS : 1;
 }
 
 /* Each connection of all runs, or of all sizes of --request, has a port of its own. */

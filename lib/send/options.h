@@ -47,7 +47,6 @@ struct send_options {
 	bool nodelay, cork, raw, quiet;
 	int json; /* JSON_* */
 	bool timestamps;
-	int retries;                /* of a run that came out unsafe */
 	bool keep;                  /* all requests of a thread are made over one connection */
 	bool preload;               /* the files are sent from memory */
 	uint64_t bytes;             /* that all streams send together; 0: not limited so */

@@ -1,8 +1,8 @@
 #include "lib/send/trials.h"
 
 #include <limits.h>
-#include <time.h>
 
+#include "lib/compare/note.h"
 #include "lib/send/sender.h"
 
 /*
@@ -205,32 +205,15 @@ void trials_prepare(struct plan *p, const struct send_options *all)
 	}
 }
 
-/* The key of an option's setting. */
-static const char *setting_key(const struct option_row *o, char buf[64])
+/* The key of the quantity that an option asks for; NULL: none. */
+static const char *quantity_of(const struct option_row *o)
 {
 	int i;
 
 	for (i = 0; o->name != NULL && i < LENGTH(quantities); i++)
 		if (strcmp(o->name, quantities[i].option) == 0)
 			return quantities[i].key;
-	if (o->name != NULL)
-		snprintf(buf, 64, "--%s", o->name);
-	else
-		snprintf(buf, 64, "-%c", o->letters[0]);
-	return buf;
-}
-
-/* Stores an option.  What was not asked of a quantity is 0. */
-static void note_option(struct plan *p, const struct send_options *opt, const struct given *g)
-{
-	char buf[64], *text = option_text(g, opt);
-	const char *key = setting_key(g->row, buf);
-
-	if (!option_matters(&opt->given, g))
-		plan_set_aside(p, key, text);
-	else
-		plan_set(p, key, "%s", key[0] != '-' && *text == '\0' ? "0" : text);
-	free(text);
+	return NULL;
 }
 
 /* Stores the names and the bytes of the files; of many, the first names. */
@@ -245,15 +228,6 @@ static void note_files(struct plan *p, const struct fileset *set)
 	if (i < set->n)
 		string_append(names, sizeof(names), set->builtin ? " built in" : " ...");
 	plan_set(p, "files", "%zu, %" PRIu64 " bytes:%s", set->n, set->bytes, names);
-}
-
-/* Stores lines `KEY: TEXT`. */
-static void note_lines(struct plan *p, char *lines)
-{
-	char *key;
-
-	while ((key = strsep(&lines, ":")) != NULL && lines != NULL)
-		plan_set(p, key, "%s", strsep(&lines, "\n") + 1);
 }
 
 /* Stores what a receipt has of the other host. */
@@ -278,17 +252,14 @@ static void note_remote(struct plan *p, const struct figures *f)
 void trials_note(struct plan *p, const struct send_options *opt, const struct send_result *res,
 		 const struct environment *environment)
 {
-	const time_t now = time(NULL);
 	char text[ENVIRONMENT_MAX];
 	const struct given *g;
 	struct link link;
-	struct tm utc;
 	int turn;
 
 	if (p->settings > 0)
 		return;
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-	plan_set_aside(p, "date", text);
+	note_date(p);
 	/* What is sent, the connection and the instruments, then the CPUs. */
 	for (turn = 0; turn < 2; turn++)
 		for (g = opt->given.option; g < opt->given.option + opt->given.n; g++) {
@@ -296,7 +267,7 @@ void trials_note(struct plan *p, const struct send_options *opt, const struct se
 			    strcmp(g->row->name, "server") == 0)
 				note_files(p, res->set);
 			if ((g->row->kind == OPTION_CPUS) == turn && g->row->kind != OPTION_NONE)
-				note_option(p, opt, g);
+				note_option(p, quantity_of(g->row), &opt->given, g, opt);
 		}
 	plan_set(p, "congestion", "%s", res->congestion);
 	plan_set(p, "interface", "%s", res->target.interface);
@@ -333,7 +304,6 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 	struct send_report *rep = a->report;
 	const char *error = a->run->is_broken ? a->run->failure
 					      : result_check(res, a->now.streams, why);
-	char reasons[UNSAFE_STRLEN];
 
 	if (a->run->stop > 0)
 		error = "interrupted";
@@ -346,12 +316,9 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 	gauge_say(&a->run->gauge, &res->sent.host, false);
 	if (error == NULL)
 		report_warn(rep, res);
-	if (error == NULL && retry < a->opt->retries && result_is_unsafe(res)) {
-		warnx("the load is unsafe (%s): the run is repeated, %d of %d",
-		      limits_format(res->sent.host.unsafe | res->received.host.unsafe, reasons),
-		      retry + 1, a->opt->retries);
-		rep->repeats = true;
-	}
+	if (error == NULL && result_is_unsafe(res))
+		rep->repeats = rounds_repeat(&a->opt->compare, retry,
+					     res->sent.host.unsafe | res->received.host.unsafe);
 	/* The last object has the error: that of a comparison is to come. */
 	report_end(rep, res,
 		   error != NULL || a->comparison.is_wanted ? error : fileset_error(res->set, why));

@@ -1,0 +1,58 @@
+#include "lib/compare/shell.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+/*
+ * How commands are started.  posix_spawn(3) allocates no memory, in contrast to the functions that make its arguments,
+ * and can be called by a signal handler.
+ */
+static posix_spawnattr_t attributes;
+static posix_spawn_file_actions_t files, no_files;
+
+void shell_open(void)
+{
+	static bool is_open;
+	sigset_t ignored, none;
+
+	if (is_open)
+		return;
+	is_open = true;
+	signals_ignored_here(&ignored);
+	sigemptyset(&none);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+						      POSIX_SPAWN_SETSID);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &ignored);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+	posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+	posix_spawn_file_actions_init(&no_files);
+	posix_spawn_file_actions_addopen(&no_files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+	posix_spawn_file_actions_adddup2(&no_files, STDIN_FILENO, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&no_files, STDIN_FILENO, STDERR_FILENO);
+}
+
+pid_t shell_start(const char *command, bool silent)
+{
+	char *const argv[] = {"sh", "-c", (char *)command, NULL};
+	struct pollfd p = {.fd = STDERR_FILENO};
+	pid_t pid;
+
+	poll(&p, 1, 0);
+	errno = posix_spawn(&pid, "/bin/sh", silent || p.revents & POLLERR ? &no_files : &files,
+			    &attributes, argv, environ);
+	return errno == 0 ? pid : -1;
+}
+
+const char *shell_error(int status, char buf[SHELL_ERROR])
+{
+	if (status == 0)
+		return NULL;
+	if (WIFSIGNALED(status))
+		snprintf(buf, SHELL_ERROR, "its command was ended by signal %d", WTERMSIG(status));
+	else
+		snprintf(buf, SHELL_ERROR, "its command ended with status %d", WEXITSTATUS(status));
+	return buf;
+}
