@@ -58,7 +58,7 @@ static void report_load(struct monitor *m)
 	if (opt.json)
 		period_json(&p, m->history.periods == 1 ? &m->environment : NULL);
 	else if (opt.once && isnan(p.load.load))
-		die("the load is not known: it is unsafe: %s: see UNSAFE LOADS in zc-method(7)",
+		die("the load is not known: it is unsafe: %s: see UNSAFE LOADS in zc-messages(7)",
 		    limits_format(p.load.unsafe, reasons));
 	else if (opt.once)
 		report("%.1f\n", percent(p.load.load));
