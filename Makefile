@@ -187,7 +187,7 @@ install: all
 	$(INSTALL) -m 644 $(DATA) '$(DESTDIR)$(sharedir)'
 	for s in $(SERVICES); do sed 's|/usr/local/bin|$(bindir)|' $$s >'$(DESTDIR)$(unitdir)'/$${s##*/}; done
 	chmod 644 $(SERVICES:lib/receive/%='$(DESTDIR)$(unitdir)/%')
-	$(INSTALL) -m 644 README LICENSE '$(DESTDIR)$(docdir)'
+	$(INSTALL) -m 644 README NEWS LICENSE '$(DESTDIR)$(docdir)'
 
 install-strip: STRIP_FLAG = -s
 install-strip: install
@@ -198,7 +198,7 @@ uninstall:
 	rm -f $(foreach s,$(SECTIONS),$(patsubst man/%,'$(DESTDIR)$(mandir)/man$s/%',$(filter %.$s,$(PAGES))))
 	rm -f $(PROGRAMS:%='$(DESTDIR)$(bashdir)/%') $(PROGRAMS:%='$(DESTDIR)$(zshdir)/_%')
 	rm -f $(patsubst %,'$(DESTDIR)$(sharedir)/%',$(notdir $(DATA))) $(SERVICES:lib/receive/%='$(DESTDIR)$(unitdir)/%')
-	rm -f '$(DESTDIR)$(docdir)/README' '$(DESTDIR)$(docdir)/LICENSE'
+	rm -f $(patsubst %,'$(DESTDIR)$(docdir)/%',README NEWS LICENSE)
 	for d in '$(DESTDIR)$(sharedir)' '$(DESTDIR)$(docdir)'; do \
 		[ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; \
 	done

@@ -12,7 +12,7 @@ if sanitized; then
 fi
 tools='zcc zcs cyclesoak run_rr'
 mkdir -p src/build
-cp -a "$TOP"/*.[ch] "$TOP/README" "$TOP/LICENSE" "$TOP/lib" "$TOP/Makefile" "$TOP/man" "$TOP/tests" src
+cp -a "$TOP"/*.[ch] "$TOP/README" "$TOP/NEWS" "$TOP/LICENSE" "$TOP/lib" "$TOP/Makefile" "$TOP/man" "$TOP/tests" src
 cd src || exit 1
 [ -n "$LONG" ] || cp -a "$TOP"/build/*.[oda] "$TOP/build/lib" "$TOP/build/completion" build
 [ -n "$LONG" ] || for t in $tools; do cp -a "$BIN/$t" .; done
@@ -59,7 +59,7 @@ it 'make install, -strip into a path with a space: programs, pages with the vers
 	for unit in zcs zcs-load; do
 		grep -q '^ExecStart=/usr/bin/zcs ' $share/zc/$unit.service
 	done
-	for file in README LICENSE; do cmp $file $share/doc/zc/$file; done
+	for file in README NEWS LICENSE; do cmp $file $share/doc/zc/$file; done
 	set -- bindir=/usr/libexec/zc/bin sharedir=/opt/zc unitdir=/usr/lib/systemd/system
 	make CC="$CC" install-strip "$@" PREFIX=/usr DESTDIR="$PWD/a space" INSTALL='install -p'
 	for t in $tools; do nm "a space/usr/libexec/zc/bin/$t" 2>&1 | grep 'no symbols'; done
@@ -135,7 +135,7 @@ long 'make dist: the same bytes from any copy, nothing that was built; it builds
 	dist "$TOP"
 	mv "$name.tar.gz" first.tar.gz
 	tar -xzf first.tar.gz
-	for file in Makefile LICENSE zcc.c lib/hosts/zc-hosts lib/net/wire.c man/zc.7 tests/run; do [ -s "$name/$file" ]; done
+	for file in Makefile NEWS LICENSE zcc.c lib/hosts/zc-hosts lib/net/wire.c man/zc.7 tests/run; do [ -s "$name/$file" ]; done
 	tar -tvzf first.tar.gz | not grep -v "^-rw[x-]r-[x-]r-[x-] 0/0 .* $name/"
 	(umask 077 && cp -r "$name" copy) # another user's mask, times, and files of a build
 	touch -r "$name/Makefile" copy/Makefile
