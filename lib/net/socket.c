@@ -196,18 +196,17 @@ static void message_add(struct route_message *m, unsigned short type, const void
 	m->nh.nlmsg_len += RTA_ALIGN(head.rta_len);
 }
 
-/* Has the kernel answer the message; false if there is no route. */
-static bool message_answer(struct route_message *m)
+bool netlink_ask(struct nlmsghdr *m, size_t size, unsigned short answer)
 {
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	ssize_t n = -1;
 
 	if (fd < 0)
 		return false;
-	if (send(fd, m, m->nh.nlmsg_len, 0) >= 0)
-		n = recv(fd, m, sizeof(*m), 0);
+	if (send(fd, m, m->nlmsg_len, 0) >= 0)
+		n = recv(fd, m, size, 0);
 	close(fd);
-	return n >= 0 && NLMSG_OK(&m->nh, (size_t)n) && m->nh.nlmsg_type == RTM_NEWROUTE;
+	return n >= 0 && NLMSG_OK(m, (size_t)n) && m->nlmsg_type == answer;
 }
 
 /*
@@ -251,7 +250,7 @@ static unsigned route_find(int fd, unsigned device, const struct sockaddr *peer,
 	if (*sport != 0) /* NOLINT(clang-analyzer-core.*): the family has a port */
 		message_add(&m, ROUTE_SPORT, sport, sizeof(*sport));
 	message_add(&m, ROUTE_DPORT, dport, sizeof(*dport));
-	if (!message_answer(&m))
+	if (!netlink_ask(&m.nh, sizeof(m), RTM_NEWROUTE))
 		return 0;
 	for (left = (int)RTM_PAYLOAD(&m.nh); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
 		if (a->rta_type == RTA_OIF)

@@ -143,7 +143,7 @@ static void client_figures(struct client *c)
 	strcpy(f->boot, x->boot);
 	if (strcmp(link.interface, c->interface) != 0)
 		link_read(&link, c->interface);
-	environment_setup(&x->report.environment, &link, &f->setup);
+	environment_setup(&x->report.environment, &link, f);
 	if (isnan(f->host.load))
 		strcpy(f->no_load, meter_no_load(&x->meter, f->host.unsafe));
 	tcp_figures_read(c->place.sock, true, &f->tcp);

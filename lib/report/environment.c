@@ -5,10 +5,9 @@
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
-#include "lib/load/cpus.h"
 #include "lib/load/kernel.h"
+#include "lib/net/socket.h"
 
 #define SYS_CPU "/sys/devices/system/cpu/"
 
@@ -200,17 +199,10 @@ static void read_qdisc(unsigned index, char qdisc[16])
 		      .nlmsg_flags = NLM_F_REQUEST,
 		      .nlmsg_len = NLMSG_LENGTH(sizeof(m.link))},
 	       .link = {.ifi_index = (int)index}};
-	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	const struct rtattr *a = IFLA_RTA(&m.link);
-	ssize_t n = -1;
 	int left;
 
-	if (fd < 0)
-		return;
-	if (send(fd, &m, m.nh.nlmsg_len, 0) >= 0)
-		n = recv(fd, &m, sizeof(m), 0);
-	close(fd);
-	if (n < 0 || !NLMSG_OK(&m.nh, (size_t)n) || m.nh.nlmsg_type != RTM_NEWLINK)
+	if (!netlink_ask(&m.nh, sizeof(m), RTM_NEWLINK))
 		return;
 	for (left = (int)IFLA_PAYLOAD(&m.nh); RTA_OK(a, left); a = RTA_NEXT(a, left))
 		if (a->rta_type == IFLA_QDISC)
@@ -251,6 +243,13 @@ static const struct {
 	{"xps", offsetof(struct link, xps)},
 };
 
+#define LINK_TEXTS (sizeof(link_texts) / sizeof(link_texts[0]))
+
+static const char *link_text(const struct link *l, size_t i)
+{
+	return (const char *)l + link_texts[i].at;
+}
+
 /*
  * All of it.
  */
@@ -258,49 +257,45 @@ static const struct {
 void environment_lines(const struct environment *e, const struct link *l,
 		       char lines[ENVIRONMENT_MAX])
 {
-	const char *text;
 	size_t i;
 
 	snprintf(lines, ENVIRONMENT_MAX, "hostname: %s\n%scpus_online: %ld\n%s", e->system.nodename,
 		 e->host, e->cpus, e->vulnerabilities);
 	if (e->hz > 0)
 		string_append(lines, ENVIRONMENT_MAX, "hz: %g\n", e->hz);
+	if (l == NULL || l->interface[0] == '\0')
+		return;
+	string_append(lines, ENVIRONMENT_MAX, "interface: %s\n", printable(l->interface));
 	if (l->mtu > 0)
 		string_append(lines, ENVIRONMENT_MAX, "mtu: %d\n", l->mtu);
-	for (i = 0; i < sizeof(link_texts) / sizeof(link_texts[0]); i++) {
-		text = (const char *)l + link_texts[i].at;
-		if (*text != '\0')
-			string_append(lines, ENVIRONMENT_MAX, "%s: %s\n", link_texts[i].key, text);
-	}
+	for (i = 0; i < LINK_TEXTS; i++)
+		if (*link_text(l, i) != '\0')
+			string_append(lines, ENVIRONMENT_MAX, "%s: %s\n", link_texts[i].key,
+				      link_text(l, i));
 }
 
-/* Copies the text of a key, if there is one. */
-static void copy_line(const char *lines, const char *key, char *to, size_t size)
+void environment_setup(const struct environment *e, const struct link *l, struct figures *f)
 {
+	char lines[ENVIRONMENT_MAX];
+	const struct figure *row;
 	const char *text;
-	const int n = find_line(lines, key, &text);
+	char *member;
+	int n;
 
-	name_copy(to, size, n > 0 ? strndupa(text, (size_t)n) : "");
-}
-
-void environment_setup(const struct environment *e, const struct link *l, struct setup *s)
-{
-	char cmdline[sizeof(e->host)];
-
-	copy_line(e->host, "cpu_model", s->cpu_model, sizeof(s->cpu_model));
-	copy_line(e->host, "preempt_model", s->preempt, sizeof(s->preempt));
-	if (strcmp(s->preempt, "_") == 0)
-		s->preempt[0] = '\0';
-	copy_line(e->host, "clocksource", s->clocksource, sizeof(s->clocksource));
-	copy_line(e->host, "cmdline", cmdline, sizeof(cmdline));
-	hash_text(cmdline, s->cmdline);
-	hash_text(e->vulnerabilities, s->mitigations);
-	s->hz = e->hz;
-	s->mtu = l->mtu > 0 ? (double)l->mtu : NAN;
-	name_copy(s->offloads, sizeof(s->offloads), l->offloads);
-	name_copy(s->qdisc, sizeof(s->qdisc), l->qdisc);
-	name_copy(s->rps, sizeof(s->rps), l->rps);
-	name_copy(s->xps, sizeof(s->xps), l->xps);
+	environment_lines(e, l, lines);
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		member = (char *)f + row->offset;
+		n = row->objects & IN_ENVIRONMENT ? find_line(lines, row->key, &text) : 0;
+		if (n == 0 || *text == '?')
+			continue;
+		if (row->size > 0)
+			name_copy(member, row->size, strndupa(text, (size_t)n));
+		else
+			*(double *)(void *)member = strtod(text, NULL);
+	}
+	n = find_line(lines, "cmdline", &text);
+	hash_text(n > 0 ? strndupa(text, (size_t)n) : "", f->setup.cmdline);
+	hash_text(e->vulnerabilities, f->setup.mitigations);
 }
 
 /*
@@ -323,21 +318,20 @@ static void json_link(struct json *j, const struct link *l)
 {
 	char copy[sizeof(l->offloads)], *rest = strcpy(copy, l->offloads);
 	const char *word;
+	size_t i;
 
 	json_open(j, "link", '{');
 	json_string(j, "interface", l->interface);
-	json_string(j, "driver", l->driver[0] != '\0' ? l->driver : NULL);
-	if (l->mtu > 0)
-		json_count(j, "mtu", (uint64_t)l->mtu);
+	json_number(j, "mtu", l->mtu > 0 ? l->mtu : NAN);
+	for (i = 0; i < LINK_TEXTS; i++)
+		if (link_text(l, i) != l->offloads && *link_text(l, i) != '\0')
+			json_string(j, link_texts[i].key, link_text(l, i));
 	if (l->offloads[0] != '\0') {
 		json_open(j, "offloads", '[');
 		while (strcmp(l->offloads, "none") != 0 && (word = strsep(&rest, ",")) != NULL)
 			json_string(j, NULL, word);
 		json_close(j, ']');
 	}
-	json_string(j, "qdisc", l->qdisc[0] != '\0' ? l->qdisc : NULL);
-	json_string(j, "rps", l->rps[0] != '\0' ? l->rps : NULL);
-	json_string(j, "xps", l->xps[0] != '\0' ? l->xps : NULL);
 	json_close(j, '}');
 }
 
@@ -374,37 +368,14 @@ void environment_json_start(struct json *j, const struct environment *e, const s
 	json_close(j, '}');
 }
 
-/* Prints lines `KEY: TEXT`, except vulnerabilities that the CPUs do not have. */
-static void print_lines(const char *lines, FILE *f, const char *prefix)
-{
-	static const char none[] = ": Not affected";
-	size_t len;
-
-	for (; *lines != '\0'; lines += len + 1) {
-		len = strcspn(lines, "\n");
-		if (strncmp(lines + strcspn(lines, ":"), none, strlen(none)) != 0)
-			fprintf(f, "%senvironment: %.*s\n", prefix, (int)len, lines);
-	}
-}
-
-static const char *or_unknown(const char *text)
-{
-	return *text != '\0' ? text : "not known";
-}
-
 void environment_print(const struct environment *e, const struct link *l, FILE *f,
 		       const char *prefix)
 {
-	print_lines(e->host, f, prefix);
-	fprintf(f, "%senvironment: cpus_online: %ld\n", prefix, e->cpus);
-	if (e->hz > 0)
-		fprintf(f, "%senvironment: hz: %g\n", prefix, e->hz);
-	print_lines(e->vulnerabilities, f, prefix);
-	if (l != NULL && l->interface[0] != '\0')
-		fprintf(f,
-			"%senvironment: interface %s: driver %s, MTU %d, offloads %s, qdisc %s, RPS %s, XPS "
-			"%s\n",
-			prefix, printable(l->interface), or_unknown(l->driver), l->mtu,
-			or_unknown(l->offloads), or_unknown(l->qdisc), or_unknown(l->rps),
-			or_unknown(l->xps));
+	static const char none[] = ": Not affected";
+	char lines[ENVIRONMENT_MAX], *rest = lines, *line;
+
+	environment_lines(e, l, lines);
+	while ((line = strsep(&rest, "\n")) != NULL && rest != NULL)
+		if (strncmp(line + strcspn(line, ":"), none, strlen(none)) != 0)
+			fprintf(f, "%senvironment: %s\n", prefix, line);
 }

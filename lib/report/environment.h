@@ -48,12 +48,15 @@ void boot_read(char boot[HASH_SIZE]);
 /* Reads the properties of an interface, by netdevice(7) and SIOCETHTOOL.  `interface` may be NULL or empty. */
 void link_read(struct link *l, const char *interface);
 
-/* Stores all that is known, a line `KEY: TEXT` for each, first of the host and then of the interface. */
+/*
+ * Stores all that is known, a line `KEY: TEXT` for each, first of the host and then of the interface `l`, which may be
+ * NULL.
+ */
 void environment_lines(const struct environment *e, const struct link *l,
 		       char lines[ENVIRONMENT_MAX]);
 
-/* Stores what a receipt has of the environment and of an interface. */
-void environment_setup(const struct environment *e, const struct link *l, struct setup *s);
+/* Stores what a receipt has of the environment and of an interface, in figures that have none of it yet. */
+void environment_setup(const struct environment *e, const struct link *l, struct figures *f);
 
 /*
  * Prints the first members of a report: version, system_info, timestamp (began_ns of CLOCK_REALTIME) and
@@ -62,6 +65,6 @@ void environment_setup(const struct environment *e, const struct link *l, struct
 void environment_json_start(struct json *j, const struct environment *e, const struct link *l,
 			    uint64_t began_ns);
 
-/* Prints the environment as lines of text that begin with `prefix`; `l` may be NULL. */
+/* Prints these lines, except vulnerabilities that the CPUs do not have, each behind `prefix`. */
 void environment_print(const struct environment *e, const struct link *l, FILE *f,
 		       const char *prefix);

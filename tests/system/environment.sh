@@ -11,7 +11,8 @@ start_zcs --json
 it 'zcc --json, and -d on stderr: kernel, version, CPUs, clock, governor, vulnerabilities and MTU are those of this host'; ( begin
 	exits 0 "$zcc" -d --json -s 0 -p "$PORT" tiny
 	grep -qx "zcc: environment: kernel_version: $(uname -v)" err
-	grep -q '^zcc: environment: interface lo: .*MTU [1-9]' err
+	grep -qx 'zcc: environment: interface: lo' err
+	grep -q '^zcc: environment: mtu: [1-9]' err
 	grep -q "^zcc: environment: the server has zc .*, kernel $(uname -r)$" err
 	cp out zcc.json
 	cpu=/sys/devices/system/cpu
