@@ -104,32 +104,25 @@ static int find_common(const struct cpus *cpus, const char *list)
 	return found;
 }
 
-bool cpu_times_are_measured(const struct cpus *cpus, char *why, size_t size)
+bool cpu_times_are_measured(const struct cpus *cpus, char why[DIE_MAX])
 {
-	static _Atomic int sampled = -1;
-	struct cpus *online;
-	struct utsname u;
 	char *list;
+	struct utsname u;
 	int id;
 
 	uname(&u);
-	if (sampled < 0) /* it takes a tenth of a second */
-		sampled = is_sampled(fopen("/proc/kallsyms", "re"), u.release);
-	if (sampled) {
-		snprintf(why, size,
+	if (is_sampled(fopen("/proc/kallsyms", "re"), u.release)) {
+		snprintf(why, DIE_MAX,
 			 "Linux %s does not measure idle time (nor does any later than 7.1)",
 			 u.release);
 		return false;
 	}
-	online = alloc_or_die(1, sizeof(*online), "CPUs");
 	list = alloc_or_die(1, CPU_LIST_MAX, "CPUs");
-	cpus_online(online);
 	file_read_line("/sys/devices/system/cpu/nohz_full", list, CPU_LIST_MAX);
-	id = find_common(cpus != NULL ? cpus : online, list);
-	free(online);
+	id = find_common(cpus, list);
 	free(list);
 	if (id >= 0)
-		snprintf(why, size, "CPU %d is in nohz_full, and its idle time is not measured",
+		snprintf(why, DIE_MAX, "CPU %d is in nohz_full, and its idle time is not measured",
 			 id);
 	return id < 0;
 }

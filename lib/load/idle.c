@@ -1,6 +1,5 @@
 #include "lib/load/idle.h"
 
-#include "lib/load/cputime.h"
 #include "lib/load/idle_clock.h"
 #include "lib/load/statistics.h"
 
@@ -237,7 +236,7 @@ bool idle_start(struct instrument *in, const struct cpus *cpus, bool by_clock, c
 		return false;
 	}
 	sched_getaffinity(0, sizeof(bound), bound);
-	if (!by_clock && cpu_times_are_measured(cpus, columns, sizeof(columns)))
+	if (!by_clock && cpu_times_are_measured(cpus, columns))
 		measured = trial_passes(NULL, cpus, &sleeps, columns);
 	if (!measured && sleeps)
 		measured = clock_start(in, cpus, &sleeps, clock);

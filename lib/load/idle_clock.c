@@ -2,7 +2,6 @@
 
 #include <linux/bpf.h>
 #include <linux/btf.h>
-#include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -216,39 +215,24 @@ static int attach(const struct bpf_insn *program, int n, uint32_t function)
  * The clock.
  */
 
-static bool has_capabilities(void)
-{
-	struct __user_cap_header_struct h = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct set[_LINUX_CAPABILITY_U32S_3] = {{.effective = 0}};
-	uint64_t all;
-
-	syscall(SYS_capget, &h, set);
-	all = set[0].effective | (uint64_t)set[1].effective << 32;
-	return all >> CAP_SYS_ADMIN & 1 || (all >> CAP_BPF & 1 && all >> CAP_PERFMON & 1);
-}
-
 /* Stores why bpf(2) has failed. */
-static void explain(int error, bool capable, char why[DIE_MAX])
+static void explain(int error, char why[DIE_MAX])
 {
 	char self[256] = "";
 
-	if (error == EPERM && !capable) {
-		if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-			strcpy(self, program_invocation_name);
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		strcpy(self, program_invocation_name);
+	if (error == EPERM)
 		snprintf(why, DIE_MAX,
 			 "bpf(2) needs CAP_BPF and CAP_PERFMON: become root, or run "
-			 "'setcap cap_bpf,cap_perfmon+ep %s'",
+			 "'setcap cap_bpf,cap_perfmon+ep %s'; a lockdown of the kernel, a security "
+			 "module or a container may forbid it, too",
 			 printable(self));
-	} else if (error == EPERM) {
-		snprintf(why, DIE_MAX,
-			 "bpf(2): the kernel forbids these programs: see its lockdown, its "
-			 "security modules, and the container's limits");
-	} else {
+	else
 		snprintf(why, DIE_MAX,
 			 "bpf(2): error %d (%s): the kernel needs CONFIG_BPF_JIT and "
 			 "CONFIG_FUNCTION_TRACER",
 			 error, strerror(error));
-	}
 }
 
 bool idle_clock_open(struct idle_clock *c, int last, char why[DIE_MAX])
@@ -283,7 +267,7 @@ bool idle_clock_open(struct idle_clock *c, int last, char why[DIE_MAX])
 		open = c->link[k] >= 0;
 	}
 	if (!open) {
-		explain(errno, has_capabilities(), why);
+		explain(errno, why);
 		idle_clock_close(c);
 	}
 	return open;

@@ -8,8 +8,6 @@
 
 #define AGAIN "start again, or run 'cyclesoak -C', on the idle machine"
 
-#define NOT_IDLE (UNSAFE_CLOCK_SLOW | UNSAFE_SCHEDULER) /* reasons that --idle does not have */
-
 /* In the order of the bits: the name, and the line on stderr; NULL if another part prints one. */
 static const struct {
 	const char *name, *line;
@@ -19,7 +17,8 @@ static const struct {
 	{"cpu_online", "a CPU came online and is not measured: start again to measure it"},
 	{"soaker_moved", "a soaker was moved to another CPU and is back: the load is unsafe"},
 	{"soaker_stopped", "the soakers were stopped (SIGSTOP): that time counts as load"},
-	{"clock_slow", "the clock or a system call is slow: the load omits short interrupts"},
+	{"clock_slow",
+	 "the clock or a system call is slow: the load omits short interrupts: use --idle"},
 	{"clock_changed", "the clock source changed: the load is wrong: calibrate and start again"},
 	{"weight", NULL},
 	{"steal", "the host of this virtual machine took more than 1% of its CPU time (steal): "
@@ -31,7 +30,8 @@ static const struct {
 			"has changed since: run 'cyclesoak -C' on the idle machine"},
 	{"soaked_already", NULL},
 	{"not_measured", "/proc/stat could not be read: the load is not measured"},
-	{"scheduler", "a sched_ext scheduler runs and may prefer the soakers: the load is unsafe"},
+	{"scheduler", "a sched_ext scheduler runs and may prefer the soakers: the load is unsafe: "
+		      "use --idle"},
 	{"other", NULL},
 };
 
@@ -107,13 +107,6 @@ unsigned limits_steal(double share)
 	return share > STEAL_MAX ? UNSAFE_STEAL : 0;
 }
 
-const char *advise_idle(const char *advice)
-{
-	char why[DIE_MAX];
-
-	return cpu_times_are_measured(NULL, why, sizeof(why)) ? advice : "";
-}
-
 void limits_say(unsigned unsafe, struct limits_said *said)
 {
 	const unsigned most = said->most > 0 ? said->most : SAY_MOST;
@@ -123,9 +116,8 @@ void limits_say(unsigned unsafe, struct limits_said *said)
 	for (i = 0; i < UNSAFE_REASONS; i++)
 		if (fresh & 1u << i && reason[i].line != NULL &&
 		    atomic_fetch_add(&said->n[i], 1) < most)
-			warnx("%s%s%s%s", said->place != NULL ? said->place : "",
-			      said->place != NULL ? ": " : "", reason[i].line,
-			      NOT_IDLE & 1u << i ? advise_idle(": use --idle") : "");
+			warnx("%s%s%s", said->place != NULL ? said->place : "",
+			      said->place != NULL ? ": " : "", reason[i].line);
 }
 
 /*

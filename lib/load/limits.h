@@ -67,9 +67,6 @@ unsigned limits_between(const struct limits_mark *from, const struct limits_mark
 /* UNSAFE_STEAL if the hypervisor took too great a share of the CPUs, else 0; NAN: not known. */
 unsigned limits_steal(double share);
 
-/* A part of a message about soaking that advises --idle: the text, or nothing where --idle would be refused. */
-const char *advise_idle(const char *advice);
-
 #define SAY_MOST 10 /* lines of one reason: it may come and go without end */
 
 /* The reasons that a program has printed. */

@@ -124,10 +124,9 @@ void soaker_check_or_die(const struct soaker *s)
 /* Warns that the soakers may take CPU from other programs: each load is then unsafe. */
 static void warn_of_weight(struct soaker *s, const char *what, int error)
 {
-	warnx("the soakers may take CPU from other programs: %s: %s: %srun what is measured by "
-	      "run_rr(1)",
-	      what, error > 0 ? strerror(error) : "it is inside a container",
-	      advise_idle("use --idle, or "));
+	warnx("the soakers may take CPU from other programs: %s: %s: use --idle, or run what is "
+	      "measured by run_rr(1)",
+	      what, error > 0 ? strerror(error) : "it is inside a container");
 	s->weight = true;
 }
 
@@ -222,12 +221,12 @@ static void try_yield(struct soaker *s, const struct cpus *cpus)
 	s->weight = true;
 	if (y.kept < YIELD_KEPT)
 		warnx("the soakers do not yield: a thread beside them kept %.0f%% of its CPU: "
-		      "the load is unsafe, and other programs are slowed%s",
-		      100 * y.kept, advise_idle(": use --idle"));
+		      "the load is unsafe, and other programs are slowed: use --idle",
+		      100 * y.kept);
 	else
 		warnx("the soakers delay wake-ups: one kept a woken thread waiting for %.0f us: "
-		      "the load is unsafe%s",
-		      1e6 * y.late, advise_idle(": use --idle"));
+		      "the load is unsafe: use --idle",
+		      1e6 * y.late);
 }
 
 static void soaker_free(struct soaker *s)
