@@ -4,7 +4,7 @@
  *
  *	struct client *c = places_accept(&places, listener, sizeof(*c));
  *	...					(every LOOK_NS: places_look(&places))
- *	log_client(&places, &c->place, "closed before sending a request");
+ *	log_client(&places, &c->place, "sent more than it announced");
  *	place_close(&places, &c->place);
  *
  * The clients of one network, an IPv4 address or 64 bits of IPv6, have at most three quarters of the

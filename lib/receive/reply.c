@@ -1,6 +1,5 @@
 #include "lib/receive/group.h"
 
-#include <arpa/inet.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -17,7 +16,6 @@ struct request {
 	unsigned header_len; /* bytes of the header that have arrived */
 	uint32_t unsent;     /* bytes of the reply */
 	uint32_t events;     /* for which epoll(7) watches it; 0: it is not watched yet */
-	bool replied;        /* it has had a reply */
 };
 
 struct reply_worker {
@@ -75,9 +73,7 @@ static void request_wait(struct reply_worker *w, struct request *q, ssize_t n, u
 	} else {
 		total->broken++;
 		log_client(&x->places, &q->place, "%s",
-			   n < 0 && (errno != ECONNRESET || q->header_len > 0)
-				   ? strerror(errno)
-				   : "closed before sending a request");
+			   n < 0 ? strerror(errno) : "closed in the middle of its request");
 	}
 	request_close(w, q);
 }
@@ -101,7 +97,6 @@ static void reply_send(struct reply_worker *w, struct request *q)
 		request_close(w, q);
 		return;
 	}
-	q->replied = true;
 	q->header_len = 0;
 	request_watch(w, q, EPOLLIN);
 }
@@ -117,8 +112,8 @@ static void request_read(struct reply_worker *w, struct request *q)
 	q->header_len += n > 0 ? (unsigned)n : 0;
 	memcpy(&size, q->header, sizeof(size));
 	size = ntohl(size);
-	if (n == 0 && q->replied && q->header_len == 0 && !q->place.silent) {
-		request_close(w, q); /* the client is done */
+	if (n == 0 && q->header_len == 0 && !q->place.silent) {
+		request_close(w, q); /* it is done, or only looked whether the port is open */
 	} else if (n <= 0) {
 		request_wait(w, q, n, EPOLLIN);
 	} else if (q->header_len < WIRE_HEADER) {

@@ -120,6 +120,8 @@ beside '--wait-server: each run waits for its zcs, in its turn the idle host, an
 	serve --reply
 	zcc_ends late 0
 	kill $launched
+	wait $launched
+	grep '^total: 3 replies, .* 0 broken$' zcs.out # whoever looks whether zcs listens is no client
 	waits_for --raw ../tiny
 	serve -1 --raw
 	zcc_ends late 0
