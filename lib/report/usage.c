@@ -370,16 +370,18 @@ static void take_given(const struct usage *u, struct given *g, char *text, void 
 	g->is_given = true;
 	if (text != NULL && g->value == NULL)
 		g->value = alloc_or_die(VALUES_MAX, sizeof(*g->value), "options");
-	if (g->n > 0 && !g->row->is_repeated)
-		free(g->value[0]); /* the last one counts; a list's values are parts of its first */
+	if (g->n > 0 && !g->row->is_repeated) { /* the last one counts */
+		free(g->value[0]);              /* a list's values are parts of its first */
+		g->n = 0;
+	}
 	if (g->row->is_list && text != NULL) {
 		take_list(u, g, text, to);
 		return;
 	}
-	if (text != NULL && (g->n = g->row->is_repeated ? g->n + 1 : 1) > VALUES_MAX)
+	if (text != NULL && g->n == VALUES_MAX)
 		option_error(g->row, "given more than %d times", VALUES_MAX);
 	if (text != NULL)
-		g->value[g->n - 1] = text_copy(text); /* taking it may change it */
+		g->value[g->n++] = text_copy(text); /* taking it may change it */
 	take_option(u, g->row, text, (char *)to + g->row->at);
 }
 

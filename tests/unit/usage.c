@@ -9,6 +9,8 @@ static struct test_options {
 	const char *word;
 } opt;
 
+static struct options_given given;
+
 #define AT(kind, member)             OPTION_AT(struct test_options, kind, member)
 #define TAKE(kind, member, function) OPTION_TAKE(struct test_options, kind, member, function)
 
@@ -68,7 +70,7 @@ static int read_words(const char *words)
 
 	opt = (struct test_options){0};
 	return options_read(&USAGE("tool", rows, command), words_of(words + command, argv), argv,
-			    &opt, NULL);
+			    &opt, &given);
 }
 
 static void read_and_exit(void *words)
@@ -100,6 +102,9 @@ static void test_right(void)
 		   strcmp(opt.word, "none") == 0,
 	   "an argument may stand before options, which go where their rows say, sizes rounded");
 	ok(read_words("--alw -- -a") == 3 && opt.all, "`--` ends the options");
+	ok(read_words("--word=good --word") == 3 && strcmp(opt.word, "none") == 0 &&
+		   option_given(&given, "word")->n == 0,
+	   "an option that is given twice has no argument of the first");
 	ok(read_words(":-b9 ls -a") == 2 && opt.size == 9 && !opt.all,
 	   "the options behind a command are its own");
 }
