@@ -227,6 +227,7 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 	struct counters from, to;
 	struct rates r;
 	double tasks, others;
+	bool waits = false;
 
 	if (setup->wait_idle <= 0 || !gauge_is_wanted(setup))
 		return true;
@@ -251,6 +252,11 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 		}
 		if (stop != NULL && *stop != 0)
 			return false;
+		if (!waits && now_ns() < until)
+			warnx("waiting for other programs, which take %.1f%% of the machine "
+			      "(--wait-idle)",
+			      100 * others);
+		waits = true;
 	} while (now_ns() < until);
 	busiest_find(busiest);
 	snprintf(why, DIE_MAX,

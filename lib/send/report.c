@@ -1,6 +1,5 @@
 #include "lib/send/report.h"
 
-#include "lib/report/usage.h"
 #include "lib/send/sender.h"
 
 #define TEXT_STALLS 3             /* whose times are printed */
@@ -50,8 +49,10 @@ const char *result_check(const struct send_result *res, int streams, char why[DI
 		}
 	if (res->receipts == 0 || without == 0)
 		return NULL;
-	snprintf(why, DIE_MAX, "%d of %d streams %s no receipt", without, streams,
-		 without == 1 ? "has" : "have");
+	snprintf(why, DIE_MAX, "%d of %d streams %s no receipt%s", without, streams,
+		 without == 1 ? "has" : "have",
+		 res->sent.warmup > 0 ? ": they may have ended in the warm-up: send more (-n, -t)"
+				      : "");
 	return why;
 }
 
@@ -250,7 +251,7 @@ void report_die(struct send_report *r, const char *why)
 bool progress_wanted(const struct send_options *opt)
 {
 	return !opt->quiet && !opt->json && opt->interval <= 0 && opt->debug == 0 &&
-	       isatty(STDERR_FILENO) && tcgetpgrp(STDERR_FILENO) == getpgrp();
+	       tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
 void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t all,

@@ -119,7 +119,7 @@ void report_warn(struct send_report *r, const struct send_result *res);
 /* Warns, once, that a connection to `peer` with --mptcp is of TCP alone.  Any thread may call it. */
 void report_tcp_alone(struct send_report *r, const char *peer);
 
-/* Whether to print progress: stderr is a terminal that is ours, and has nothing else on it. */
+/* Whether to print progress now: stderr is a terminal, of which this is the foreground, and has nothing else on it. */
 bool progress_wanted(const struct send_options *opt);
 
 /* Prints the line of progress: `bytes` of `all` were sent. */

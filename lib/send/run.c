@@ -3,11 +3,9 @@
 #include <limits.h>
 #include <linux/tcp.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdarg.h>
 #include <sys/eventfd.h>
 
-#include "lib/report/figures.h"
 #include "lib/send/sender.h"
 
 #define UNSENT_SECONDS 0.05 /* the time at --pace of the data that wait to be sent, at most */
@@ -133,8 +131,7 @@ int target_connect(const struct target *s, const struct run *r, int number, _Ato
 	return connect_until(s, r, number, sock, 0);
 }
 
-/* Dies because of errno, after `seconds` of waiting for the server. */
-static _Noreturn void die_of_connect(const struct run *r, double seconds)
+void target_die(const struct run *r, double seconds)
 {
 	const char *why = strerror(errno),
 		   *hint = errno == ECONNREFUSED ? ": is zcs running there?"
@@ -147,11 +144,6 @@ static _Noreturn void die_of_connect(const struct run *r, double seconds)
 		snprintf(waited, sizeof(waited), " within %g s (--wait-server)", seconds);
 	die("cannot connect to %s port %s%s: %s%s", r->opt->server, r->opt->port, waited, why,
 	    hint);
-}
-
-void target_die(const struct run *r)
-{
-	die_of_connect(r, 0);
 }
 
 /* Returns the addresses of a name, or dies; in its message `option` stands before the name. */
@@ -204,7 +196,7 @@ static int connect_first(struct target *s, const struct run *r, int number, _Ato
 		if (fd >= 0 || r->stop > 0)
 			return fd;
 		if (now_ns() >= until)
-			die_of_connect(r, r->opt->wait_server);
+			target_die(r, r->opt->wait_server);
 		poll(NULL, 0, TRY_PAUSE_MS);
 	}
 }

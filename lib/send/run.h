@@ -68,8 +68,8 @@ struct run {
  */
 int target_connect(const struct target *s, const struct run *r, int number, _Atomic int *sock);
 
-/* Dies because of errno, with which target_connect() has failed. */
-_Noreturn void target_die(const struct run *r);
+/* Dies because of errno, with which target_connect() has failed, after `seconds` of waiting for the server. */
+_Noreturn void target_die(const struct run *r, double seconds);
 
 /*
  * Connects to the first of the addresses that the resolver has for opt->server and opt->port that accepts, or if

@@ -1,10 +1,6 @@
 #include "lib/send/transfer.h"
 
 #include <linux/tcp.h>
-#include <netinet/in.h>
-
-#include "lib/load/cpus.h"
-#include "lib/report/units.h"
 
 #define PROGRESS_NS 500000000u
 #define PAUSE_NS    100000000u /* a look that is late by this or more is a pause */
@@ -62,6 +58,9 @@ static uint64_t on_progress(void *transfer, uint64_t now)
 	uint64_t bytes = 0;
 	int i;
 
+	if (!progress_wanted(
+		    t->opt)) /* in the background a terminal may stop who prints: stty(1), tostop */
+		return now + PROGRESS_NS;
 	for (i = 0; i < t->opt->streams; i++)
 		bytes += stream_mark(&t->stream[i]).bytes;
 	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes,
@@ -277,7 +276,7 @@ bool transfer_open(struct transfer *t)
 		if (r->stop > 0)
 			return false;
 		if (sock < 0)
-			target_die(r);
+			target_die(r, 0);
 		st->opt = opt;
 		st->set = res->set;
 		st->peer = res->target.name;
