@@ -1,6 +1,5 @@
 #include "lib/load/calibration.h"
 
-#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "lib/load/baseline.h"

@@ -1,8 +1,6 @@
 #include "lib/load/counters.h"
 
 #include <linux/tcp.h> /* it has a longer struct tcp_info than netinet/tcp.h */
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include "lib/net/socket.h"
 

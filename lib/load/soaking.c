@@ -1,5 +1,4 @@
 #include "lib/load/baseline.h"
-#include "lib/load/cputime.h"
 #include "lib/load/keeper.h"
 #include "lib/load/statistics.h"
 

@@ -1,7 +1,6 @@
 #include "lib/load/keeper.h"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

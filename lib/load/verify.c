@@ -1,6 +1,5 @@
 #include "lib/load/verify.h"
 
-#include "lib/load/soaker.h"
 #include "lib/load/statistics.h"
 
 #define LOAD_SECONDS 1

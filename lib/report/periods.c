@@ -1,7 +1,5 @@
 #include "lib/report/periods.h"
 
-#include "lib/report/figures.h"
-#include "lib/report/json.h"
 #include "lib/report/units.h"
 
 /* What a command took: time, CPU time, and that of the tasks. */

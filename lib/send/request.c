@@ -3,8 +3,6 @@
 #include "lib/net/wire.h"
 #include "lib/send/sender.h"
 
-#include <poll.h>
-
 #define BACKOFF_NS   10000000u /* the pause after a failure that passes, as a lack of ports does */
 #define PAUSE_NS     20000000u /* a main thread that is late by this or more has paused */
 #define REQUEST_SIZE (64 * 1024) /* bytes of each read */

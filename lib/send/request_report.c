@@ -1,7 +1,5 @@
 #include "lib/send/request.h"
 
-#include "lib/report/units.h"
-
 /*
  * Latencies.
  */

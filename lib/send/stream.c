@@ -1,10 +1,8 @@
 #include <linux/sockios.h>
 #include <linux/tcp.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
 
 #include "lib/net/wire.h"
-#include "lib/report/figures.h"
 #include "lib/send/transfer.h"
 
 #define WARMUP_LOOPS (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
