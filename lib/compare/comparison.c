@@ -1,5 +1,7 @@
 #include "lib/compare/comparison.h"
 
+#include <limits.h>
+
 #include "lib/report/units.h"
 
 #define LABEL (PLAN_NAME + 16) /* bytes of a name with its time, or of a figure with its interval */
@@ -142,43 +144,6 @@ static const char *label(const struct plan *p, const struct plan *of, int i, cha
 	return buf;
 }
 
-/* Prints run i of the plan `of`, or if that is NULL the table's head, with names of that width. */
-static void print_row(const struct plan *p, const struct plan *of, int i, int width)
-{
-	const struct measure *m = p->kind->measure;
-	char text[LABEL];
-	struct estimate e;
-	int k;
-
-	report("%-*s", width, of == NULL ? "run" : label(p, of, i, text));
-	for (k = 0; k < p->kind->measures; k++, m++) {
-		if (m->title == NULL || !is_known(p, k))
-			continue;
-		e = plan_mean(of != NULL ? of : p, i, k);
-		report("  %*s", m->width,
-		       of == NULL ? m->title
-				  : measure_text(m, e.value, statistics_half(&e),
-						 plan_unsafe(of, i, k), text));
-	}
-	report("\n");
-}
-
-static void print_table(const struct plan *p, bool quiet)
-{
-	char text[LABEL];
-	int i, width = 0;
-
-	for (i = 0; i < p->n; i++)
-		width = (int)fmax(width, (double)strlen(label(p, p->before, i, text)));
-	if (!quiet)
-		print_row(p, NULL, 0, width);
-	for (i = 0; i < p->n; i++) {
-		if (p->before != NULL)
-			print_row(p, p->before, i, width);
-		print_row(p, p, i, width);
-	}
-}
-
 /* `2.61 (2.48 to 2.75)`, or without an interval `2.61`; `2.61?` of an unsafe load */
 static const char *times(const struct estimate *e, unsigned unsafe, char buf[LABEL])
 {
@@ -193,31 +158,210 @@ static const char *times(const struct estimate *e, unsigned unsafe, char buf[LAB
 	return buf;
 }
 
-/* Compares run i with its reference, or with itself before, in words. */
-static void print_ratio(const struct plan *p, int i, int measure)
-{
-	const struct measure *m = &p->kind->measure[measure];
-	const struct plan *than = p->before != NULL ? p->before : p;
-	const int k = p->before != NULL ? i : plan_reference(p, i);
-	const unsigned unsafe = plan_unsafe(p, i, measure) | plan_unsafe(than, k, measure);
-	struct estimate e = plan_ratio(p, i, measure);
-	char text[LABEL];
-	const char *note = e.low <= 1 && e.high >= 1 ? "no difference is shown" : NULL;
-	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
+/* A run beside the one that it is compared with: its reference, or itself before. */
+struct ratio {
+	const struct plan *than;
+	int run; /* of that plan */
+	unsigned unsafe;
+	struct estimate e;
+	/* There are both figures, and a ratio of them.  Figures that are near 0 may differ without end. */
+	bool is_asked, is_known;
+	bool differs, is_same; /* 1 is outside of the interval, or inside */
+};
 
-	if (isnan(plan_mean(p, i, measure).value) || isnan(plan_mean(than, k, measure).value))
-		return;
-	/* Figures that are near 0 may differ without end. */
-	if (!isfinite(e.value) || isinf(e.low) || isinf(e.high)) {
-		e = (struct estimate){NAN, NAN, NAN};
-		note = "a figure is not above 0, or they vary too much";
+static struct ratio ratio_of(const struct plan *p, int i, int measure)
+{
+	struct ratio r = {.than = p->before != NULL ? p->before : p,
+			  .run = p->before != NULL ? i : plan_reference(p, i),
+			  .e = plan_ratio(p, i, measure)};
+
+	r.unsafe = plan_unsafe(p, i, measure) | plan_unsafe(r.than, r.run, measure);
+	r.is_asked = (p->before != NULL || i != r.run) && !isnan(plan_mean(p, i, measure).value) &&
+		     !isnan(plan_mean(r.than, r.run, measure).value);
+	r.is_known = r.is_asked && isfinite(r.e.value) && !isinf(r.e.low) && !isinf(r.e.high);
+	r.is_same = r.is_known && r.e.low <= 1 && r.e.high >= 1;
+	r.differs = r.is_known && (r.e.low > 1 || r.e.high < 1);
+	return r;
+}
+
+/*
+ * The table.
+ */
+
+/* A column of means, or of the ratios behind them. */
+struct column {
+	int measure;
+	bool is_ratio;
+	bool begins; /* it may begin a table of its own: the one before is of another host, or not of a load */
+	int width;
+};
+
+#define COLUMNS_MAX 64
+
+static int width_of(const char *utf8)
+{
+	int n = 0;
+
+	for (; *utf8 != '\0'; utf8++)
+		n += (*utf8 & 0xc0) != 0x80;
+	return n;
+}
+
+/* What a column has of run i of the plan `of`, or if that is NULL its head. */
+static const char *cell(const struct plan *p, const struct plan *of, int i, const struct column *c,
+			char buf[LABEL])
+{
+	const struct measure *m = &p->kind->measure[c->measure];
+	struct estimate e;
+	struct ratio r;
+
+	if (of == NULL && c->is_ratio)
+		return p->before != NULL ? "ratio to before" : "ratio to the first";
+	if (of == NULL)
+		return m->title;
+	if (!c->is_ratio) {
+		e = plan_mean(of, i, c->measure);
+		return measure_text(m, e.value, statistics_half(&e), plan_unsafe(of, i, c->measure),
+				    buf);
 	}
-	wrap_add(&w, "", "%s", label(p, p, i, text));
-	wrap_add(&w, " ", "%s %s", m->verb[has_two_ends(p, m)], times(&e, unsafe, text));
-	wrap_add(&w, " ", "%s %s%s", m->times, label(p, than, k, text), note != NULL ? ":" : "");
-	if (note != NULL)
-		wrap_add(&w, " ", "%s", note);
+	if (of != p) /* it is before */
+		return "";
+	r = ratio_of(p, i, c->measure);
+	if (!r.is_known)
+		return r.is_asked ? "-" : "";
+	times(&r.e, r.unsafe, buf);
+	string_append(buf, LABEL, "%s", r.is_same ? " =" : "");
+	return buf;
+}
+
+/* The columns of what is known. */
+static int columns_of(const struct plan *p, struct column column[COLUMNS_MAX])
+{
+	const struct measure *m = p->kind->measure, *last = NULL;
+	struct column *c = column;
+	char text[LABEL];
+	int i, k, is_ratio;
+
+	for (k = 0; k < p->kind->measures; k++)
+		for (is_ratio = 0; is_ratio < 2; is_ratio++) {
+			if (m[k].title == NULL || !is_known(p, k) ||
+			    (is_ratio &&
+			     (m[k].ratio_key == NULL || (p->n == 1 && p->before == NULL))))
+				continue;
+			*c = (struct column){k, is_ratio != 0,
+					     last == NULL || last->end != m[k].end ||
+						     last->is_of_load != m[k].is_of_load,
+					     0};
+			c->width = width_of(cell(p, NULL, 0, c, text));
+			for (i = 0; i < p->n; i++) {
+				c->width = (int)fmax(c->width, width_of(cell(p, p, i, c, text)));
+				if (p->before != NULL)
+					c->width = (int)fmax(
+						c->width, width_of(cell(p, p->before, i, c, text)));
+			}
+			last = &m[k];
+			c++;
+		}
+	return (int)(c - column);
+}
+
+/* Prints run i of the plan `of`, or the head; a name that is wider than `width` stands on a line of its own. */
+static void print_row(const struct plan *p, const struct plan *of, int i, const struct column *c,
+		      int columns, int width)
+{
+	char text[LABEL];
+	const char *value = of == NULL ? "run" : label(p, of, i, text);
+	int at = width_of(value), start;
+
+	report("%s", value);
+	if (at > width) {
+		report("\n");
+		at = 0;
+	}
+	for (; columns > 0; columns--, c++) {
+		value = cell(p, of, i, c, text);
+		start = width + 2 + (c->is_ratio ? 0 : c->width - width_of(value));
+		if (*value != '\0') {
+			report("%*s%s", start - at, "", value);
+			at = start + width_of(value);
+		}
+		width += 2 + c->width;
+	}
 	report("\n");
+}
+
+/* How wide the columns are that stay together from c on, and how many they are. */
+static int width_together(const struct column *c, const struct column *end, int *n)
+{
+	int width = 0;
+
+	for (*n = 0; c < end && (*n == 0 || !c->begins); c++, ++*n)
+		width += 2 + c->width;
+	return width;
+}
+
+/* Prints the table, or if it is too wide several of them, one below the other; without heads on one line a run. */
+static void print_table(const struct plan *p, bool quiet)
+{
+	const int most = quiet ? INT_MAX : WRAP_WIDTH;
+	struct column column[COLUMNS_MAX], *c = column, *end = column + columns_of(p, column);
+	char text[LABEL];
+	int i, n, more, names = 3, room = most, width;
+
+	for (; c < end; c += n)
+		room = (int)fmin(room, most - width_together(c, end, &n));
+	for (i = 0; i < p->n; i++) {
+		width = width_of(label(p, p->before, i, text));
+		names = width > names && width <= room ? width : names;
+	}
+	for (c = column; c < end; c += n) {
+		width = names + width_together(c, end, &n);
+		while (c + n < end && width + width_together(c + n, end, &more) <= most) {
+			width += width_together(c + n, end, &more);
+			n += more;
+		}
+		if (!quiet)
+			print_row(p, NULL, 0, c, n, names);
+		for (i = 0; i < p->n; i++) {
+			if (p->before != NULL)
+				print_row(p, p->before, i, c, n, names);
+			print_row(p, p, i, c, n, names);
+		}
+	}
+}
+
+/*
+ * What is below the table.
+ */
+
+/*
+ * A sentence for each run of which a measure, that is of a load or is not, differs.  Sets *same if one has a ratio that
+ * shows no difference, and *none if it can have none.
+ */
+static void print_ratios(const struct plan *p, bool of_load, bool *same, bool *none)
+{
+	const struct measure *m = p->kind->measure;
+	char text[LABEL];
+	struct ratio r;
+	struct wrap w;
+	int i, k;
+
+	for (k = 0; k < p->kind->measures; k++)
+		for (i = 0; i < p->n && m[k].ratio_key != NULL; i++) {
+			if (m[k].is_of_load != of_load)
+				continue;
+			r = ratio_of(p, i, k);
+			*same |= r.is_same;
+			*none |= r.is_asked && !r.is_known;
+			if (!r.differs)
+				continue;
+			w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
+			wrap_add(&w, "", "%s", label(p, p, i, text));
+			wrap_add(&w, " ", "%s %s", m[k].verb[has_two_ends(p, &m[k])],
+				 times(&r.e, r.unsafe, text));
+			wrap_add(&w, " ", "%s %s", m[k].times, label(p, r.than, r.run, text));
+			report("\n");
+		}
 }
 
 /* The end of a run that has a figure: this one, unless only the other knows it. */
@@ -391,7 +535,7 @@ void comparison_print_runs(const struct comparison *c)
 /* Prints the rounds, and the other sessions. */
 static void print_above(const struct plan *p, const struct compare_options *opt)
 {
-	print_rounds(p, p->rounds, "; means and 95% intervals");
+	print_rounds(p, p->rounds, "; means and 95% confidence intervals");
 	print_sessions(p, opt->against);
 	if (p->kept != NULL)
 		report("this is session %d in %s\n", plan_sessions(p->kept) + 1,
@@ -511,26 +655,13 @@ static void print_json(const struct comparison *c, const char *error)
 	json_report_close(&j, error);
 }
 
-/*
- * Both.
- */
-
-/* Prints the ratios of the measures that are of a load, or of those that are not. */
-static void print_ratios(const struct plan *p, bool of_load)
-{
-	const struct measure *m = p->kind->measure;
-	int i, k;
-
-	for (k = 0; k < p->kind->measures; k++)
-		for (i = p->before != NULL ? 0 : 1; i < p->n; i++)
-			if (m[k].ratio_key != NULL && m[k].is_of_load == of_load)
-				print_ratio(p, i, k);
-}
-
 void comparison_print(const struct comparison *c, const char *error)
 {
 	const struct plan *p = c->plan;
 	const double precision = c->opt->precision;
+	bool same = false, none = false;
+	char text[LABEL];
+	int i, first = 0;
 
 	if (c->json) {
 		print_json(c, error);
@@ -541,12 +672,22 @@ void comparison_print(const struct comparison *c, const char *error)
 	print_table(p, c->quiet);
 	if (c->quiet)
 		return;
-	print_ratios(p, true);
-	print_ratios(p, false);
+	print_ratios(p, true, &same, &none);
+	print_ratios(p, false, &same, &none);
+	if (same)
+		report("=: no significant difference, as 1 is in the interval\n");
+	if (none)
+		report("-: a figure is not above 0, or they vary too much\n");
+	for (i = 0; i < p->n; i++)
+		first = (int)fmax(first, plan_reference(p, i));
+	if (p->before == NULL && first > 0)
+		report("ratios are to the first run by the same instrument, and that of\n  %s to "
+		       "the first run\n",
+		       label(p, p, first, text));
 	if (p->before != NULL && p->before->earlier == NULL && p->earlier == NULL)
 		report("one session each: the ratio includes what lasts for a session, such as a "
-		       "boot, the\n  CPUs of interrupts or other guests of the host: repeat both "
-		       "(--save adds one)\n");
+		       "boot,\n  the CPUs of interrupts or other guests of the host: repeat both "
+		       "(--save\n  adds one)\n");
 	if (p->rounds > 1 && p->n > (p->before != NULL ? 1 : 2))
 		report("95%% is for each interval by itself: of 20 equal runs, one differs by "
 		       "chance\n");

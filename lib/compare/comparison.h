@@ -35,9 +35,9 @@ struct comparison {
 	void *arg;
 };
 
-#define COMPARISON_PLACE (PLAN_NAME + 32)
+#define COMPARISON_PLACE 256
 
-/* Where messages about run i of the round that is under way belong: `round 1, send 64k`. */
+/* Where messages about run i of the round that is under way belong: `round 1, send 64k`; a long name is cut. */
 const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE]);
 
 /* Prints how many runs there are at most, and about how long they take if that is known. */
@@ -47,8 +47,8 @@ void comparison_print_size(const struct comparison *c);
 void comparison_print_runs(const struct comparison *c);
 
 /*
- * Prints the rounds that are complete, of which there is one at least: a row for each run with the means and
- * their 95 % intervals, and in words how many times the first it costs.  In JSON the error, too; NULL: none.
+ * Prints the rounds that are complete, of which there is one at least: a row for each run with the means, their
+ * 95 % intervals and the ratios to those of the first, and in words what differs.  In JSON the error, too; NULL: none.
  */
 void comparison_print(const struct comparison *c, const char *error);
 

@@ -20,7 +20,7 @@
 #define PLAN_ROUNDS     5    /* without -r */
 #define PLAN_ROUNDS_MAX 1000
 
-#define PLAN_NAME   256       /* bytes of a run's name */
+#define PLAN_NAME   1024      /* bytes of a run's name */
 #define PLAN_REMOTE "remote_" /* before the key of a measure of the other end */
 
 /* What may tell runs apart, such as their number of streams. */
@@ -44,7 +44,6 @@ struct measure {
 	bool is_of_load; /* its errors are those of that host's load */
 	/* Its column; NULL: it is not compared. */
 	const char *title;
-	int width;
 	/* Its ratio, in JSON and in words; NULL: there is none. */
 	const char *ratio_key;
 	const char

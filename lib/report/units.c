@@ -314,18 +314,20 @@ void intervals_end(struct intervals *s)
 
 void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 {
-	const size_t len = strlen(separator);
-	char item[WRAP_ITEM];
 	va_list ap;
+	int len;
 
 	va_start(ap, fmt);
-	vsnprintf(item, sizeof(item), fmt, ap);
+	len = (int)strlen(separator) + vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	/* A column remains for the comma behind the item, in case the line breaks there. */
-	if (w->column > 0 && w->column + (int)(len + strlen(item)) >= w->width) {
+	if (w->column > 0 && w->column + len >= w->width) {
 		printf("%.*s\n", (int)strcspn(separator, " "), separator);
 		w->column = 0;
 		separator = w->indent;
 	}
-	w->column += printf("%s%s", separator, item);
+	w->column += printf("%s", separator);
+	va_start(ap, fmt);
+	w->column += vprintf(fmt, ap);
+	va_end(ap);
 }

@@ -113,8 +113,7 @@ void intervals_end(struct intervals *s);
  *	report("\n");
  */
 
-#define WRAP_WIDTH 80  /* columns of a report about one host */
-#define WRAP_ITEM  256 /* bytes of an item, with its end; a longer one is cut */
+#define WRAP_WIDTH 80 /* columns of a report about one host */
 
 struct wrap {
 	int width;

@@ -64,20 +64,15 @@ static const struct factor factors[] = {
 	[SETTING] = {"setting", .follows_comma = true, .append = append_value},
 };
 
-#define COSTS(who)                                                                                 \
-	{                                                                                          \
-		"costs" who, "costs the " who                                                      \
-	}
-
 static const struct measure measures[] = {
-	[RATE] = {"bits_per_second", .title = "KiB/s", .width = 22, .ratio_key = "throughput_ratio",
+	[RATE] = {"bits_per_second", .title = "KiB/s", .ratio_key = "throughput_ratio",
 		  .verb = {"has", "has"}, .times = "times the throughput of"},
-	[LOAD] = {"load_percent", .is_of_load = true, .title = "load", .width = 13},
-	[COST] = {"cost_us_per_kib", .is_of_load = true, .title = "cost, us/KiB", .width = 15,
+	[LOAD] = {"load_percent", .is_of_load = true, .title = "load"},
+	[COST] = {"cost_us_per_kib", .is_of_load = true, .title = "cost, us/KiB",
 		  .ratio_key = "cost_ratio", .verb = {"costs", "costs the sender"},
 		  .times = "times as much as"},
-	[REMOTE_LOAD] = {"load_percent", 1, true, .title = "receiver: load", .width = 14},
-	[REMOTE_COST] = {"cost_us_per_kib", 1, true, .title = "cost, us/KiB", .width = 15,
+	[REMOTE_LOAD] = {"load_percent", 1, true, .title = "receiver: load"},
+	[REMOTE_COST] = {"cost_us_per_kib", 1, true, .title = "cost, us/KiB",
 			 .ratio_key = "cost_ratio",
 			 .verb = {"costs the receiver", "costs the receiver"},
 			 .times = "times as much as"},
