@@ -15,7 +15,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.path.abspath(os.environ.get('BIN') or TOP) # where zcc, zcs and cyclesoak are
-KIT, BURN = f'{TOP}/build/tests/bench/kit', f'{TOP}/build/tests/burn'
+BURN = f'{TOP}/build/tests/burn'
 NAME = os.path.basename(sys.argv[0])
 CPUS = os.cpu_count()
 ALLOWED = sorted(os.sched_getaffinity(0))
@@ -179,7 +179,7 @@ def main(body):
     with tempfile.TemporaryDirectory(prefix='zc-bench.') as directory:
         try:
             os.chdir(directory)
-            run(['make', '-s', '-C', TOP, 'build/tests/bench/kit', 'build/tests/burn'], 300)
+            run(['make', '-s', '-C', TOP, 'build/tests/burn'], 300)
             print_head()
             body()
         except (OSError, Failed) as e:
