@@ -137,6 +137,19 @@ bool string_append(char *buf, size_t size, const char *fmt, ...)
 	return n >= 0 && (size_t)n < size - used;
 }
 
+const char *text_of(const char *fmt, ...)
+{
+	static _Thread_local char texts[16][TEXT_SIZE];
+	static _Thread_local unsigned made;
+	char *text = texts[made++ % 16];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, TEXT_SIZE, fmt, ap);
+	va_end(ap);
+	return text;
+}
+
 const char *plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";

@@ -104,6 +104,11 @@ const char *printable(const char *s);
 bool string_append(char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+#define TEXT_SIZE 512 /* bytes of a text, with its end */
+
+/* Returns a formatted text, cut off if it is too long, that is valid until the thread has made 15 more. */
+const char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* The end of a noun behind a count: `s` unless there is one. */
 const char *plural(uint64_t n);
 

@@ -45,7 +45,6 @@ static void report_load(struct monitor *m)
 {
 	const struct gauge_mark from = m->from;
 	struct period p = {.cpus = &m->gauge.calibration.cpus, .is_command = m->command};
-	char reasons[UNSAFE_STRLEN];
 	int i;
 
 	gauge_load(&m->gauge, &m->from, &m->to, &p.load);
@@ -59,7 +58,7 @@ static void report_load(struct monitor *m)
 		period_json(&p, m->history.periods == 1 ? &m->environment : NULL);
 	else if (opt.once && isnan(p.load.load))
 		die("the load is not known: it is unsafe: %s: see UNSAFE LOADS in zc-messages(7)",
-		    limits_format(p.load.unsafe, reasons));
+		    limits_format(p.load.unsafe));
 	else if (opt.once)
 		report("%.1f\n", percent(p.load.load));
 	else

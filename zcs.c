@@ -82,7 +82,6 @@ static int run(struct context *x)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
-	char name[ADDR_STRLEN];
 	sigset_t unblocked;
 	int listener = open_all(x), status;
 
@@ -94,7 +93,7 @@ static int run(struct context *x)
 	notify_ready();
 	/* With `-p 0` only the kernel knows the port. */
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
-		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
+		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len));
 	pthread_mutex_lock(&x->report.lock);
 	x->report.intervals = (struct intervals){.period = opt.interval,
 						 .timestamps = opt.timestamps,

@@ -4,8 +4,6 @@
 
 #include "lib/report/units.h"
 
-#define LABEL (PLAN_NAME + 16) /* bytes of a name with its time, or of a figure with its interval */
-
 /*
  * Names.
  */
@@ -57,32 +55,30 @@ static unsigned common_in(const struct plan *p)
 }
 
 /* `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method. */
-static const char *name_of(const struct plan *p, int run, unsigned parts, char buf[PLAN_NAME])
+static const char *name_of(const struct plan *p, int run, unsigned parts)
 {
 	const struct factor *f = p->kind->factor;
+	char name[PLAN_NAME] = "";
 	const char *value;
 	int i, comma;
 
-	buf[0] = '\0';
 	for (comma = 0; comma < 2; comma++)
 		for (i = 0; i < p->kind->factors; i++) {
 			value = plan_value(&p->run[run], i);
 			if (!(parts & 1u << i) || *value == '\0' || f[i].follows_comma != comma)
 				continue;
-			if (buf[0] != '\0')
-				string_append(buf, PLAN_NAME, "%s", comma ? ", " : " ");
-			f[i].append(buf, value, buf[0] == '\0');
+			if (name[0] != '\0')
+				string_append(name, PLAN_NAME, "%s", comma ? ", " : " ");
+			f[i].append(name, value, name[0] == '\0');
 		}
-	return buf;
+	return text_of("%s", name);
 }
 
 const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE])
 {
-	char name[PLAN_NAME];
-
 	snprintf(buf, COMPARISON_PLACE, "round %d", p->rounds + 1);
 	if (p->n > 1)
-		string_append(buf, COMPARISON_PLACE, ", %s", name_of(p, i, differing_in(p), name));
+		string_append(buf, COMPARISON_PLACE, ", %s", name_of(p, i, differing_in(p)));
 	return buf;
 }
 
@@ -91,21 +87,18 @@ const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISO
  */
 
 /* The mean of a measure and half of its interval, as `61.2%? +-0.4%`. */
-static const char *measure_text(const struct measure *m, double mean, double half, unsigned unsafe,
-				char buf[FIGURE_STRLEN])
+static const char *measure_text(const struct measure *m, double mean, double half, unsigned unsafe)
 {
 	const struct figure *row = figure_named(m->key);
 	const double unit = row->kind == FIGURE_BIT_RATE ? 8 * 1024 : 1; /* of KiB/s */
-	char text[FIGURE_STRLEN];
 
 	if (row->kind == FIGURE_LOAD)
-		return load_text(mean, half, unsafe, buf);
+		return load_text(mean, half, unsafe);
 	if (row->kind == FIGURE_COST)
-		return cost_text(mean, half, unsafe, buf);
-	grouped(mean / unit, buf);
-	if (isfinite(half))
-		string_append(buf, FIGURE_STRLEN, " +-%s", grouped(half / unit, text));
-	return buf;
+		return cost_text(mean, half, unsafe);
+	if (!isfinite(half))
+		return grouped(mean / unit);
+	return text_of("%s +-%s", grouped(mean / unit), grouped(half / unit));
 }
 
 /* Whether a measure is known of any run of the plans. */
@@ -133,29 +126,23 @@ static bool has_two_ends(const struct plan *p, const struct measure *m)
 }
 
 /* The name of run i; if there are two plans, with the time of the plan `of`. */
-static const char *label(const struct plan *p, const struct plan *of, int i, char buf[LABEL])
+static const char *label(const struct plan *p, const struct plan *of, int i)
 {
-	char name[PLAN_NAME];
-
-	snprintf(buf, LABEL, "%s%s", name_of(p, i, differing_in(p), name),
-		 p->before == NULL ? ""
-		 : of == p->before ? " before"
-				   : " now");
-	return buf;
+	return text_of("%s%s", name_of(p, i, differing_in(p)),
+		       p->before == NULL ? ""
+		       : of == p->before ? " before"
+					 : " now");
 }
 
 /* `2.61 (2.48 to 2.75)`, or without an interval `2.61`; `2.61?` of an unsafe load */
-static const char *times(const struct estimate *e, unsigned unsafe, char buf[LABEL])
+static const char *times(const struct estimate *e, unsigned unsafe)
 {
 	const int places = e->value < 10 ? 2 : 1;
-	char text[FIGURE_STRLEN];
+	const char *text = text_of("%s%s", decimal(e->value, places), unsafe != 0 ? "?" : "");
 
-	snprintf(buf, LABEL, "%s%s", decimal(e->value, places, text), unsafe != 0 ? "?" : "");
-	if (!isnan(e->low)) {
-		string_append(buf, LABEL, " (%s", decimal(e->low, places, text));
-		string_append(buf, LABEL, " to %s)", decimal(e->high, places, text));
-	}
-	return buf;
+	if (isnan(e->low))
+		return text;
+	return text_of("%s (%s to %s)", text, decimal(e->low, places), decimal(e->high, places));
 }
 
 /* A run beside the one that it is compared with: its reference, or itself before. */
@@ -208,8 +195,7 @@ static int width_of(const char *utf8)
 }
 
 /* What a column has of run i of the plan `of`, or if that is NULL its head. */
-static const char *cell(const struct plan *p, const struct plan *of, int i, const struct column *c,
-			char buf[LABEL])
+static const char *cell(const struct plan *p, const struct plan *of, int i, const struct column *c)
 {
 	const struct measure *m = &p->kind->measure[c->measure];
 	struct estimate e;
@@ -221,17 +207,15 @@ static const char *cell(const struct plan *p, const struct plan *of, int i, cons
 		return m->title;
 	if (!c->is_ratio) {
 		e = plan_mean(of, i, c->measure);
-		return measure_text(m, e.value, statistics_half(&e), plan_unsafe(of, i, c->measure),
-				    buf);
+		return measure_text(m, e.value, statistics_half(&e),
+				    plan_unsafe(of, i, c->measure));
 	}
 	if (of != p) /* it is before */
 		return "";
 	r = ratio_of(p, i, c->measure);
 	if (!r.is_known)
 		return r.is_asked ? "-" : "";
-	times(&r.e, r.unsafe, buf);
-	string_append(buf, LABEL, "%s", r.is_same ? " =" : "");
-	return buf;
+	return text_of("%s%s", times(&r.e, r.unsafe), r.is_same ? " =" : "");
 }
 
 /* The columns of what is known. */
@@ -239,7 +223,6 @@ static int columns_of(const struct plan *p, struct column column[COLUMNS_MAX])
 {
 	const struct measure *m = p->kind->measure, *last = NULL;
 	struct column *c = column;
-	char text[LABEL];
 	int i, k, is_ratio;
 
 	for (k = 0; k < p->kind->measures; k++)
@@ -252,12 +235,12 @@ static int columns_of(const struct plan *p, struct column column[COLUMNS_MAX])
 					     last == NULL || last->end != m[k].end ||
 						     last->is_of_load != m[k].is_of_load,
 					     0};
-			c->width = width_of(cell(p, NULL, 0, c, text));
+			c->width = width_of(cell(p, NULL, 0, c));
 			for (i = 0; i < p->n; i++) {
-				c->width = (int)fmax(c->width, width_of(cell(p, p, i, c, text)));
+				c->width = (int)fmax(c->width, width_of(cell(p, p, i, c)));
 				if (p->before != NULL)
-					c->width = (int)fmax(
-						c->width, width_of(cell(p, p->before, i, c, text)));
+					c->width = (int)fmax(c->width,
+							     width_of(cell(p, p->before, i, c)));
 			}
 			last = &m[k];
 			c++;
@@ -269,8 +252,7 @@ static int columns_of(const struct plan *p, struct column column[COLUMNS_MAX])
 static void print_row(const struct plan *p, const struct plan *of, int i, const struct column *c,
 		      int columns, int width)
 {
-	char text[LABEL];
-	const char *value = of == NULL ? "run" : label(p, of, i, text);
+	const char *value = of == NULL ? "run" : label(p, of, i);
 	int at = width_of(value), start;
 
 	report("%s", value);
@@ -279,7 +261,7 @@ static void print_row(const struct plan *p, const struct plan *of, int i, const 
 		at = 0;
 	}
 	for (; columns > 0; columns--, c++) {
-		value = cell(p, of, i, c, text);
+		value = cell(p, of, i, c);
 		start = width + 2 + (c->is_ratio ? 0 : c->width - width_of(value));
 		if (*value != '\0') {
 			report("%*s%s", start - at, "", value);
@@ -305,13 +287,12 @@ static void print_table(const struct plan *p, bool quiet)
 {
 	const int most = quiet ? INT_MAX : WRAP_WIDTH;
 	struct column column[COLUMNS_MAX], *c = column, *end = column + columns_of(p, column);
-	char text[LABEL];
 	int i, n, more, names = 3, room = most, width;
 
 	for (; c < end; c += n)
 		room = (int)fmin(room, most - width_together(c, end, &n));
 	for (i = 0; i < p->n; i++) {
-		width = width_of(label(p, p->before, i, text));
+		width = width_of(label(p, p->before, i));
 		names = width > names && width <= room ? width : names;
 	}
 	for (c = column; c < end; c += n) {
@@ -341,7 +322,6 @@ static void print_table(const struct plan *p, bool quiet)
 static void print_ratios(const struct plan *p, bool of_load, bool *same, bool *none)
 {
 	const struct measure *m = p->kind->measure;
-	char text[LABEL];
 	struct ratio r;
 	struct wrap w;
 	int i, k;
@@ -356,10 +336,10 @@ static void print_ratios(const struct plan *p, bool of_load, bool *same, bool *n
 			if (!r.differs)
 				continue;
 			w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
-			wrap_add(&w, "", "%s", label(p, p, i, text));
+			wrap_add(&w, "", "%s", label(p, p, i));
 			wrap_add(&w, " ", "%s %s", m[k].verb[has_two_ends(p, &m[k])],
-				 times(&r.e, r.unsafe, text));
-			wrap_add(&w, " ", "%s %s", m[k].times, label(p, r.than, r.run, text));
+				 times(&r.e, r.unsafe));
+			wrap_add(&w, " ", "%s %s", m[k].times, label(p, r.than, r.run));
 			report("\n");
 		}
 }
@@ -393,7 +373,6 @@ static int explaining(const struct plan *p, const struct figure *row)
 static void print_why(const struct plan *p)
 {
 	const unsigned parts = differing_in(p);
-	char name[PLAN_NAME], text[UNSAFE_STRLEN];
 	const struct figure *row;
 	const struct figures *f;
 	struct wrap w;
@@ -409,8 +388,8 @@ static void print_why(const struct plan *p)
 		for (i = 0; n > 0; i++) {
 			f = end_with(&p->run[i], row);
 			if (!isnan(figure_value(row, f)))
-				wrap_add(&w, " ", "%s %s%s", name_of(p, i, parts, name),
-					 figure_text(row, f, text), --n > 0 ? "," : "");
+				wrap_add(&w, " ", "%s %s%s", name_of(p, i, parts),
+					 figure_text(row, f), --n > 0 ? "," : "");
 		}
 		report("\n");
 	}
@@ -497,8 +476,7 @@ static void print_differences(const struct plan *now, const struct plan *then, s
 /* Prints how many rounds there are, and what all runs have in common. */
 static void print_rounds(const struct plan *p, int rounds, const char *more)
 {
-	char name[PLAN_NAME];
-	const char *common = name_of(p, 0, common_in(p), name);
+	const char *common = name_of(p, 0, common_in(p));
 
 	report("%d round%s of %d run%s%s\n", rounds, plural((uint64_t)rounds), p->n,
 	       plural((uint64_t)p->n), more);
@@ -510,26 +488,24 @@ void comparison_print_size(const struct comparison *c)
 {
 	const int runs = c->plan->n * c->opt->rounds;
 	const double seconds = runs * c->seconds;
-	char text[FIGURE_STRLEN];
 
 	report("%s%d run%s", c->opt->precision > 0 ? "at most " : "", runs, plural((uint64_t)runs));
 	if (seconds >= 100)
-		report(", about %s minutes", grouped(seconds / 60, text));
+		report(", about %s minutes", grouped(seconds / 60));
 	else if (seconds > 0)
-		report(", about %s seconds", grouped(ceil(seconds), text));
+		report(", about %s seconds", grouped(ceil(seconds)));
 	report("\n");
 }
 
 void comparison_print_runs(const struct comparison *c)
 {
 	const struct plan *p = c->plan;
-	char name[PLAN_NAME];
 	int i;
 
 	comparison_print_size(c);
 	print_rounds(p, c->opt->rounds, "");
 	for (i = 0; i < p->n; i++)
-		report("%s\n", name_of(p, i, differing_in(p), name));
+		report("%s\n", name_of(p, i, differing_in(p)));
 }
 
 /* Prints the rounds, and the other sessions. */
@@ -660,7 +636,6 @@ void comparison_print(const struct comparison *c, const char *error)
 	const struct plan *p = c->plan;
 	const double precision = c->opt->precision;
 	bool same = false, none = false;
-	char text[LABEL];
 	int i, first = 0;
 
 	if (c->json) {
@@ -683,7 +658,7 @@ void comparison_print(const struct comparison *c, const char *error)
 	if (p->before == NULL && first > 0)
 		report("ratios are to the first run by the same instrument, and that of\n  %s to "
 		       "the first run\n",
-		       label(p, p, first, text));
+		       label(p, p, first));
 	if (p->before != NULL && p->before->earlier == NULL && p->earlier == NULL)
 		report("one session each: the ratio includes what lasts for a session, such as a "
 		       "boot,\n  the CPUs of interrupts or other guests of the host: repeat both "
@@ -708,7 +683,6 @@ void comparison_print(const struct comparison *c, const char *error)
 void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,
 			     const char *path)
 {
-	char name[PLAN_NAME], other[PLAN_NAME];
 	int i = 0;
 
 	if (saved == NULL)
@@ -721,5 +695,5 @@ void comparison_check_or_die(const struct plan *p, const struct plan *saved, con
 		i++;
 	if (i < p->n)
 		die("%s: %s is of another plan: its run %d is %s, not %s", option, printable(path),
-		    i + 1, name_of(saved, i, ~0u, name), name_of(p, i, ~0u, other));
+		    i + 1, name_of(saved, i, ~0u), name_of(p, i, ~0u));
 }

@@ -71,12 +71,10 @@ const char *rounds_run(const struct rounds *r, char why[DIE_MAX])
 
 bool rounds_repeat(const struct compare_options *opt, int retry, unsigned unsafe)
 {
-	char reasons[UNSAFE_STRLEN];
-
 	if (retry >= opt->retries)
 		return false;
-	warnx("the load is unsafe (%s): the run is repeated, %d of %d",
-	      limits_format(unsafe, reasons), retry + 1, opt->retries);
+	warnx("the load is unsafe (%s): the run is repeated, %d of %d", limits_format(unsafe),
+	      retry + 1, opt->retries);
 	return true;
 }
 

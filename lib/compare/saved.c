@@ -95,19 +95,18 @@ static struct fields fields_of(const struct plan_kind *kind)
 static void print_field(FILE *f, const struct plan *p, const struct field *c, int round, int run)
 {
 	const struct plan_run *r = &p->run[run];
-	char buf[UNSAFE_STRLEN] = "";
-	const char *text = buf;
+	const char *text = "";
 	double value;
 
 	switch (c->kind) {
-	case ROUND: snprintf(buf, sizeof(buf), "%d", round + 1); break;
+	case ROUND: text = text_of("%d", round + 1); break;
 	case FACTOR: text = plan_value(r, c->which); break;
-	case REASONS: limits_format(r->unsafe[c->which], buf); break;
+	case REASONS: text = limits_format(r->unsafe[c->which]); break;
 	case SETTING: break; /* no session has it in a column */
 	case MEASURE:
 		value = r->figure[c->which][round];
 		if (figure_is_possible(c->row->kind, value))
-			snprintf(buf, sizeof(buf), "%.9g", value * c->unit);
+			text = text_of("%.9g", value * c->unit);
 	}
 	fputs(text[0] != '\0' ? text : "-", f);
 }

@@ -181,9 +181,6 @@ int baseline_starved(const struct calibration *c)
 void baseline_warn_starved(const struct calibration *c, const char *when, const char *what,
 			   const char *result)
 {
-	char busiest[BUSIEST_STRLEN];
-
-	busiest_find(busiest);
 	warnx("CPU %d left its soaker no time %s %s: %s%s", c->cpus.id[baseline_starved(c)], when,
-	      what, result, busiest);
+	      what, result, busiest_find());
 }

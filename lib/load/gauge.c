@@ -223,7 +223,6 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 		     const _Atomic int *stop, char why[DIE_MAX])
 {
 	const uint64_t until = now_ns() + (uint64_t)(setup->wait_idle * 1e9);
-	char busiest[BUSIEST_STRLEN];
 	struct counters from, to;
 	struct rates r;
 	double tasks, others;
@@ -258,11 +257,10 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 			      100 * others);
 		waits = true;
 	} while (now_ns() < until);
-	busiest_find(busiest);
 	snprintf(why, DIE_MAX,
 		 "--wait-idle %g: other programs took %.1f%% of the machine in the last "
 		 "second%s",
-		 setup->wait_idle, 100 * others, busiest);
+		 setup->wait_idle, 100 * others, busiest_find());
 	return false;
 }
 

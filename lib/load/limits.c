@@ -40,16 +40,16 @@ const char *limits_name(int i)
 	return reason[i].name;
 }
 
-const char *limits_format(unsigned unsafe, char buf[UNSAFE_STRLEN])
+const char *limits_format(unsigned unsafe)
 {
+	char names[TEXT_SIZE] = "";
 	int i;
 
-	*buf = '\0';
 	for (i = 0; i < UNSAFE_REASONS; i++)
 		if (unsafe & 1u << i)
-			string_append(buf, UNSAFE_STRLEN, "%s%s", *buf != '\0' ? "," : "",
+			string_append(names, TEXT_SIZE, "%s%s", *names != '\0' ? "," : "",
 				      reason[i].name);
-	return buf;
+	return text_of("%s", names);
 }
 
 const char *limits_option(unsigned unsafe)
@@ -152,17 +152,17 @@ static int usages_read(struct usage *u)
 	return n;
 }
 
-void busiest_find(char text[BUSIEST_STRLEN])
+const char *busiest_find(void)
 {
 	struct usage *u = alloc_or_die(USAGES_MAX, sizeof(*u), "processes");
 	const uint64_t begin = now_ns();
 	const int n = usages_read(u);
 	double share, most = SHARE_LEAST;
 	char path[32], name[32];
+	const char *text = "";
 	struct timespec now;
 	int i;
 
-	text[0] = '\0';
 	sleep_ns(WATCH_NS);
 	for (i = 0; i < n; i++) {
 		if (clock_gettime(u[i].clock, &now) != 0) /* it has ended */
@@ -175,9 +175,9 @@ void busiest_find(char text[BUSIEST_STRLEN])
 		    strcmp(name, SOAKER_NAME) == 0)
 			continue;
 		most = share;
-		snprintf(text, BUSIEST_STRLEN,
-			 "; the busiest program was %s (pid %d), %.0f%% of a CPU", name, u[i].pid,
-			 100 * share);
+		text = text_of("; the busiest program was %s (pid %d), %.0f%% of a CPU", name,
+			       u[i].pid, 100 * share);
 	}
 	free(u);
+	return text;
 }

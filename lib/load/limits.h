@@ -8,7 +8,7 @@
  *	soaker_limits(soaker, &to);
  *	unsafe = limits_between(&from, &to) | limits_steal(share);
  *	limits_say(unsafe, &said);
- *	report("unsafe: %s\n", limits_format(unsafe, text));
+ *	report("unsafe: %s\n", limits_format(unsafe));
  */
 #pragma once
 
@@ -33,13 +33,12 @@ enum {
 	UNSAFE_OTHER = 1 << 14,          /* a reason that only the zcs of a newer version knows */
 };
 #define UNSAFE_REASONS 15
-#define UNSAFE_STRLEN  200 /* enough for all names, with commas between */
 
 /* The name of the reason 1 << i. */
 const char *limits_name(int i);
 
 /* The names of a set, with commas between; an empty string if the set is empty. */
-const char *limits_format(unsigned unsafe, char buf[UNSAFE_STRLEN]);
+const char *limits_format(unsigned unsafe);
 
 /* The option of zcc by which the load may be measured all the same; NULL: none is known. */
 const char *limits_option(unsigned unsafe);
@@ -85,11 +84,9 @@ struct limits_said {
  */
 void limits_say(unsigned unsafe, struct limits_said *said);
 
-#define BUSIEST_STRLEN 128 /* enough for a text of busiest_find() */
-
 /*
- * Watches all processes but soakers for a fifth of a second, and stores the end of a message: `; the busiest
+ * Watches all processes but soakers for a fifth of a second, and returns the end of a message: `; the busiest
  * program was NAME (pid N), 99% of a CPU`.  The text is empty if no program took a tenth of a CPU.  /proc does
  * not show the programs of another PID namespace.
  */
-void busiest_find(char text[BUSIEST_STRLEN]);
+const char *busiest_find(void);

@@ -162,15 +162,14 @@ bool addr_split(const struct sockaddr *sa, socklen_t len, char host[HOST_STRLEN]
 	return true;
 }
 
-const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_STRLEN])
+const char *addr_format(const struct sockaddr *sa, socklen_t len)
 {
 	char host[HOST_STRLEN], port[PORT_STRLEN];
 
 	if (!addr_split(sa, len, host, port))
-		return strcpy(buf, "unknown address");
-	snprintf(buf, ADDR_STRLEN, strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
-	make_printable(buf); /* the name of an interface follows a link-local address */
-	return buf;
+		return "unknown address";
+	make_printable(host); /* the name of an interface follows a link-local address */
+	return text_of(strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
 }
 
 /*

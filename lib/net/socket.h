@@ -3,7 +3,7 @@
  *
  *	sock_set_options_or_die(fd, &(struct sock_options){.congestion = "cubic"});
  *	if (connect(fd, sa, len) != 0)
- *		die_errno("%s", addr_format(sa, len, text));
+ *		die_errno("%s", addr_format(sa, len));
  */
 #pragma once
 
@@ -65,7 +65,7 @@ void sock_warn_of_interval(const struct sock_options *o);
 void sock_keep_alive(int fd);
 
 /* `192.0.2.1:2222`, `[2001:db8::1]:2222`; an IPv4-mapped address is shown as IPv4. */
-const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_STRLEN]);
+const char *addr_format(const struct sockaddr *sa, socklen_t len);
 
 /* The address itself.  IPv4 is mapped into IPv6, as in ::ffff:192.0.2.1: RFC 4291. */
 struct in6_addr addr_ipv6(const struct sockaddr *sa);

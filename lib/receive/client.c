@@ -248,11 +248,10 @@ static void *client_thread(void *arg)
 	struct client *c = arg;
 	struct context *x = c->context;
 	const struct sockaddr *peer = (struct sockaddr *)&c->place.peer;
-	char name[ADDR_STRLEN];
 	bool has_receipt;
 
 	if (x->opt->debug)
-		note("%s: connected", addr_format(peer, sizeof(c->place.peer), name));
+		note("%s: connected", addr_format(peer, sizeof(c->place.peer)));
 	client_bind(c);
 	receive(c);
 	client_judge(c);

@@ -102,7 +102,7 @@ bool log_allows(struct places *s)
 
 bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
 {
-	char name[ADDR_STRLEN], text[160];
+	char text[160];
 	va_list ap;
 
 	if (!log_allows(s))
@@ -110,7 +110,7 @@ bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	note("%s: %s", addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer), name), text);
+	note("%s: %s", addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer)), text);
 	return true;
 }
 

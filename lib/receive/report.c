@@ -34,15 +34,15 @@ static void print_summary(struct report *r, const char *name, const struct figur
 			  const struct stalls *stalls, bool is_client)
 {
 	const bool is_default = r->opt->method == receive_methods;
-	char indented[ADDR_STRLEN + 4], text[LOAD_STRLEN], bytes[64];
+	char indented[ADDR_STRLEN + 4];
+	const char *bytes = text_of("%ju byte%s in %.*f s", (uintmax_t)f->bytes, plural(f->bytes),
+				    decimals(f->seconds), f->seconds);
 	struct wrap w = {.width = SUMMARY_WIDTH, .indent = indented};
 
 	snprintf(indented, sizeof(indented), "  %s: ", name);
-	snprintf(bytes, sizeof(bytes), "%ju byte%s in %.*f s", (uintmax_t)f->bytes,
-		 plural(f->bytes), decimals(f->seconds), f->seconds);
-	wrap_add(&w, "", "%s%s", indented + 2, f->cut ? bytes : throughput_text(f, text));
+	wrap_add(&w, "", "%s%s", indented + 2, f->cut ? bytes : throughput_text(f));
 	if (!isnan(f->host.load))
-		wrap_add(&w, ", ", "%s", load_format(f, false, text));
+		wrap_add(&w, ", ", "%s", load_format(f, false));
 	if (!f->cut)
 		wrap_add(&w, ", ", "%s", bytes);
 	if (is_client)
@@ -60,11 +60,12 @@ static void print_summary(struct report *r, const char *name, const struct figur
 			 "at %.3f s (%s)",
 			 (uintmax_t)stalls->n, plural(stalls->n), f->longest_stall / 1e6,
 			 seconds_between(stalls->start_ns, stalls->first[0].at_ns),
-			 time_text(stalls->first[0].at_ns, false, text));
-	snprintf(text, sizeof(text), " and all %ju clients", (uintmax_t)f->clients);
+			 time_text(stalls->first[0].at_ns, false));
 	if (!isnan(f->host.load))
 		wrap_add(&w, ", ", "load of %.4g CPUs%s", f->host.cpus,
-			 is_client && f->clients > 1 ? text : "");
+			 is_client && f->clients > 1
+				 ? text_of(" and all %ju clients", (uintmax_t)f->clients)
+				 : "");
 	putchar('\n');
 	flush(r);
 }
@@ -116,7 +117,6 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up)
 {
-	char clients[48] = "";
 	struct json *j;
 
 	if (r->opt->json) {
@@ -125,9 +125,8 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		json_interval(j, f, 0, start, !warm_up, false);
 		json_close(j, '}');
 	} else if (!r->opt->quiet) {
-		if (f->clients > 1)
-			snprintf(clients, sizeof(clients), "%ju clients", (uintmax_t)f->clients);
-		intervals_row(&r->intervals, f, start, !warm_up, clients);
+		intervals_row(&r->intervals, f, start, !warm_up,
+			      f->clients > 1 ? text_of("%ju clients", (uintmax_t)f->clients) : "");
 	}
 	flush(r);
 }
@@ -137,9 +136,8 @@ void report_client(struct report *r, const struct place *p, const struct figures
 {
 	struct stream_record *s = NULL;
 	socklen_t len = sizeof(s->local);
-	char name[ADDR_STRLEN];
+	const char *name = addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer));
 
-	addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer), name);
 	if (!r->opt->json) {
 		if (summary)
 			print_summary(r, name, f, stalls, true);
@@ -189,8 +187,6 @@ static void group_object_end(struct report *r, const struct figures *f, const st
 void report_group(struct report *r, const struct figures *f, const struct stalls *stalls,
 		  bool summary)
 {
-	char name[48];
-
 	intervals_end(&r->intervals);
 	flush(r);
 	if (r->opt->json) {
@@ -199,8 +195,8 @@ void report_group(struct report *r, const struct figures *f, const struct stalls
 		free(r->streams);
 		r->streams = NULL;
 	} else if (f->clients > 1 && summary && f->bytes > 0) {
-		snprintf(name, sizeof(name), "total of %ju clients", (uintmax_t)f->clients);
-		print_summary(r, name, f, stalls, false);
+		print_summary(r, text_of("total of %ju clients", (uintmax_t)f->clients), f, stalls,
+			      false);
 	}
 }
 

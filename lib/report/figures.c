@@ -388,37 +388,29 @@ static bool has_characters(enum figure_kind kind, const char *value)
 }
 
 /* The value of a figure; an empty string if it is not known, or a receipt cannot have it. */
-static const char *value_text(const struct figure *row, const struct figures *f,
-			      char buf[UNSAFE_STRLEN])
+static const char *value_text(const struct figure *row, const struct figures *f)
 {
 	const void *member = figure_member(row, f);
 	const double number = figure_value(row, f);
 
-	*buf = '\0';
 	switch (row->kind) {
 	case FIGURE_WORD:
 	case FIGURE_NAME: return has_characters(row->kind, member) ? member : "";
-	case FIGURE_REASONS: return limits_format(f->host.unsafe, buf);
-	case FIGURE_COUNT:
-		snprintf(buf, UNSAFE_STRLEN, "%" PRIu64, *(const uint64_t *)member);
-		return buf;
-	default:
-		if (figure_is_possible(row->kind, number))
-			snprintf(buf, UNSAFE_STRLEN, "%.6f", number);
-		return buf;
+	case FIGURE_REASONS: return limits_format(f->host.unsafe);
+	case FIGURE_COUNT: return text_of("%" PRIu64, *(const uint64_t *)member);
+	default: return figure_is_possible(row->kind, number) ? text_of("%.6f", number) : "";
 	}
 }
 
 size_t receipt_format(const struct figures *f, char *buf)
 {
 	const struct figure *row;
-	char text[UNSAFE_STRLEN];
 	const char *value;
 	size_t len;
 
 	*buf = '\0';
 	for (row = figure_table; row < figure_table + figure_rows; row++) {
-		value = row->receipt != NULL ? value_text(row, f, text) : "";
+		value = row->receipt != NULL ? value_text(row, f) : "";
 		if (*value != '\0')
 			string_append(buf, RECEIPT_MAX, "%s=%s ", row->receipt, value);
 	}

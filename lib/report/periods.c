@@ -17,27 +17,25 @@ static void print_command(const struct load *l, struct wrap *line)
 
 void period_print(const struct period *p, bool accounting)
 {
-	char text[BASELINES_STRLEN], load[FIGURE_STRLEN], reasons[UNSAFE_STRLEN];
 	struct wrap line = {.width = WRAP_WIDTH, .indent = "  "};
 	const struct load *l = &p->load;
 	int i;
 
 	if (isnan(l->load)) {
-		wrap_add(&line, "", "System load: -, unsafe: %s",
-			 limits_format(l->unsafe, reasons));
+		wrap_add(&line, "", "System load: -, unsafe: %s", limits_format(l->unsafe));
 	} else {
 		wrap_add(&line, "", "System load: %s",
-			 load_text(l->load, l->uncertainty, l->unsafe, load));
+			 load_text(l->load, l->uncertainty, l->unsafe));
 		if (!isnan(l->slowed))
 			wrap_add(&line, ", ", "slowed %.1f%%", percent(l->slowed));
 	}
 	for (i = 0; p->each != NULL && i < p->cpus->n; i++)
 		wrap_add(&line, ", ", "cpu%d %s", p->cpus->id[i],
-			 load_text(p->each[i].load, NAN, p->each[i].unsafe, load));
+			 load_text(p->each[i].load, NAN, p->each[i].unsafe));
 	if (p->is_command)
 		print_command(l, &line);
 	if (l->baseline == BASELINE_OWN)
-		wrap_add(&line, "; ", "%s", baselines_format(l->drift, text));
+		wrap_add(&line, "; ", "%s", baselines_format(l->drift));
 	for (i = 0; i < CPU_COLUMNS && accounting && !isnan(l->rates.cpu[i]); i++)
 		wrap_add(&line, i > 0 ? ", " : "; ", "%s%s %.1f%%",
 			 i > 0 ? "" : "kernel: ", cpu_column[i], percent(l->rates.cpu[i]));
@@ -76,14 +74,13 @@ void period_json(const struct period *p, const struct environment *start)
 
 void periods_print(const struct history *h)
 {
-	char text[FIGURE_STRLEN];
 	double mean, half;
 
 	if (h->n == 0)
 		return;
 	mean = history_mean(h, &half);
 	report("mean of %ld: %s, minimum %.1f%%, maximum %.1f%%\n", h->n,
-	       load_text(mean, half, h->unsafe, text), percent(h->min), percent(h->max));
+	       load_text(mean, half, h->unsafe), percent(h->min), percent(h->max));
 }
 
 void periods_json(const struct history *h)

@@ -72,7 +72,6 @@ void stalls_add(struct stalls *sum, const struct stalls *s)
 void stalls_list_text(const struct stalls *s, int most)
 {
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "      "};
-	char text[TIME_STRLEN];
 	int i;
 
 	if (s->n == 0)
@@ -82,14 +81,13 @@ void stalls_list_text(const struct stalls *s, int most)
 		wrap_add(&w, i > 0 ? ", " : " ", "%.3f s at %.3f s (%s)",
 			 (double)s->first[i].ns / 1e9,
 			 seconds_between(s->start_ns, s->first[i].at_ns),
-			 time_text(s->first[i].at_ns, false, text));
+			 time_text(s->first[i].at_ns, false));
 	report("\n");
 }
 
 void stalls_list_json(struct json *j, const char *key, const struct stalls *s,
 		      const char *const *places)
 {
-	char text[TIME_STRLEN];
 	int i;
 
 	json_open(j, key, '[');
@@ -98,7 +96,7 @@ void stalls_list_json(struct json *j, const char *key, const struct stalls *s,
 		json_number(j, "start", seconds_between(s->start_ns, s->first[i].at_ns));
 		json_number(j, "seconds", (double)s->first[i].ns / 1e9);
 		json_string(j, "place", places != NULL ? places[s->first[i].place] : NULL);
-		json_string(j, "time", time_text(s->first[i].at_ns, true, text));
+		json_string(j, "time", time_text(s->first[i].at_ns, true));
 		json_close(j, '}');
 	}
 	json_close(j, ']');

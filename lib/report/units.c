@@ -15,22 +15,23 @@ double percent(double share)
 	return share < 0 && share > -0.0005 ? 0 : 100 * share;
 }
 
-const char *grouped(double value, char buf[FIGURE_STRLEN])
+const char *grouped(double value)
 {
-	char digits[FIGURE_STRLEN];
-	int n = snprintf(digits, sizeof(digits), "%.0f", fabs(value)), i, k = 0;
+	const char *digits = text_of("%.0f", fabs(value));
+	const size_t n = strlen(digits);
+	char text[32];
+	size_t i, k = 0;
 
 	if (!isfinite(value) || n > 18)
-		return strcpy(buf, "-");
+		return "-";
 	if (value <= -0.5)
-		buf[k++] = '-';
+		text[k++] = '-';
 	for (i = 0; i < n; i++) {
 		if (i > 0 && (n - i) % 3 == 0)
-			buf[k++] = ',';
-		buf[k++] = digits[i];
+			text[k++] = ',';
+		text[k++] = digits[i];
 	}
-	buf[k] = '\0';
-	return buf;
+	return text_of("%.*s", (int)k, text);
 }
 
 /*
@@ -38,107 +39,96 @@ const char *grouped(double value, char buf[FIGURE_STRLEN])
  * with an exponent, so that it fits its column.
  */
 static const char *with_interval(double value, double half, int places, const char *unit,
-				 unsigned unsafe, char buf[FIGURE_STRLEN])
+				 unsigned unsafe)
 {
+	const char *text = text_of(fabs(value) < 1e9 ? "%.*f%s%s" : "%.*e%s%s", places, value, unit,
+				   unsafe != 0 ? "?" : "");
+
 	if (isnan(value))
-		return strcpy(buf, "-");
-	snprintf(buf, FIGURE_STRLEN, fabs(value) < 1e9 ? "%.*f%s%s" : "%.*e%s%s", places, value,
-		 unit, unsafe != 0 ? "?" : "");
-	if (isfinite(half))
-		string_append(buf, FIGURE_STRLEN, half < 1e9 ? " +-%.*f%s" : " +-%.*e%s", places,
-			      half, unit);
-	return buf;
+		return "-";
+	if (!isfinite(half))
+		return text;
+	return text_of(half < 1e9 ? "%s +-%.*f%s" : "%s +-%.*e%s", text, places, half, unit);
 }
 
-const char *decimal(double value, int places, char buf[FIGURE_STRLEN])
+const char *decimal(double value, int places)
 {
-	return with_interval(value, NAN, places, "", 0, buf);
+	return with_interval(value, NAN, places, "", 0);
 }
 
-const char *load_text(double share, double half, unsigned unsafe, char buf[FIGURE_STRLEN])
+const char *load_text(double share, double half, unsigned unsafe)
 {
-	return with_interval(percent(share), 100 * half, 1, "%", unsafe, buf);
+	return with_interval(percent(share), 100 * half, 1, "%", unsafe);
 }
 
-const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_STRLEN])
+const char *cost_text(double us, double half, unsigned unsafe)
 {
-	return with_interval(us, half, 3, "", unsafe, buf);
+	return with_interval(us, half, 3, "", unsafe);
 }
 
-const char *bit_rate_text(double bits, char buf[FIGURE_STRLEN])
+static const char *bit_rate_text(double bits)
 {
 	const bool is_giga = bits >= 1e9;
 
-	if (!isfinite(bits))
-		return strcpy(buf, "-");
-	snprintf(buf, FIGURE_STRLEN, "%.2f %s", bits / (is_giga ? 1e9 : 1e6),
-		 is_giga ? "Gbit/s" : "Mbit/s");
-	return buf;
+	return isfinite(bits) ? text_of("%.2f %s", bits / (is_giga ? 1e9 : 1e6),
+					is_giga ? "Gbit/s" : "Mbit/s")
+			      : "-";
 }
 
 /*
  * The throughput and the load of a transfer.
  */
 
-const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_STRLEN])
+const char *load_format(const struct figures *f, bool with_cpus)
 {
 	const struct load *l = &f->host;
-	const bool unsoaked = strcmp(l->instrument, LOAD_BY_IDLE) == 0;
 	const char *option = limits_option(l->unsafe);
-	char text[UNSAFE_STRLEN];
 
-	*buf = '\0';
-	if (isnan(l->load) && l->unsafe != 0)
-		string_append(buf, LOAD_STRLEN, "load not measured: %s",
-			      limits_format(l->unsafe, text));
-	if (isnan(l->load) && option != NULL)
-		string_append(buf, LOAD_STRLEN, " (try %s)", option);
+	if (isnan(l->load) && l->unsafe == 0)
+		return "";
 	if (isnan(l->load))
-		return buf;
-	string_append(buf, LOAD_STRLEN, "%sload %s", unsoaked ? "unsoaked " : "",
-		      load_text(l->load, l->uncertainty, l->unsafe, text));
-	if (with_cpus)
-		string_append(buf, LOAD_STRLEN, " of %.4g CPUs", l->cpus);
-	if (!isnan(figures_cost(f)))
-		string_append(buf, LOAD_STRLEN, ", cost %s us/KiB",
-			      cost_text(figures_cost(f), NAN, l->unsafe, text));
-	return buf;
+		return text_of(option != NULL ? "load not measured: %s (try %s)"
+					      : "load not measured: %s",
+			       limits_format(l->unsafe), option);
+	return text_of(
+		"%sload %s%s%s", strcmp(l->instrument, LOAD_BY_IDLE) == 0 ? "unsoaked " : "",
+		load_text(l->load, l->uncertainty, l->unsafe),
+		with_cpus ? text_of(" of %.4g CPUs", l->cpus) : "",
+		isnan(figures_cost(f))
+			? ""
+			: text_of(", cost %s us/KiB", cost_text(figures_cost(f), NAN, l->unsafe)));
 }
 
-const char *throughput_text(const struct figures *f, char buf[THROUGHPUT_STRLEN])
+const char *throughput_text(const struct figures *f)
 {
-	snprintf(buf, THROUGHPUT_STRLEN, "%.0f kbytes/sec (%.3f Gbit/s)", kib_per_second(f),
-		 8e-9 * per_second((double)f->bytes, f->seconds));
-	return buf;
+	return text_of("%.0f kbytes/sec (%.3f Gbit/s)", kib_per_second(f),
+		       8e-9 * per_second((double)f->bytes, f->seconds));
 }
 
-const char *baselines_format(double drift, char buf[BASELINES_STRLEN])
+const char *baselines_format(double drift)
 {
 	if (isnan(drift))
-		return strcpy(buf, "own baseline before, none after");
-	snprintf(buf, BASELINES_STRLEN, "own baselines, drift %.1f points of load", percent(drift));
-	return buf;
+		return "own baseline before, none after";
+	return text_of("own baselines, drift %.1f points of load", percent(drift));
 }
 
-const char *time_text(uint64_t ns, bool utc, char buf[TIME_STRLEN])
+const char *time_text(uint64_t ns, bool utc)
 {
 	const uint64_t real = clock_ns(CLOCK_REALTIME) - now_ns() + ns;
 	const time_t seconds = (time_t)(real / 1000000000);
 	struct tm tm = {.tm_sec = 0};
-	size_t n;
+	char text[32];
 
 	(utc ? gmtime_r : localtime_r)(&seconds, &tm);
-	n = strftime(buf, TIME_STRLEN, utc ? "%Y-%m-%dT%H:%M:%S" : "%H:%M:%S", &tm);
-	snprintf(buf + n, TIME_STRLEN - n, ".%03u%s", (unsigned)(real / 1000000 % 1000),
-		 utc ? "Z" : "");
-	return buf;
+	strftime(text, sizeof(text), utc ? "%Y-%m-%dT%H:%M:%S" : "%H:%M:%S", &tm);
+	return text_of("%s.%03u%s", text, (unsigned)(real / 1000000 % 1000), utc ? "Z" : "");
 }
 
 /*
  * Rows.
  */
 
-const char *figure_text(const struct figure *row, const struct figures *f, char buf[UNSAFE_STRLEN])
+const char *figure_text(const struct figure *row, const struct figures *f)
 {
 	const char *word;
 	double value;
@@ -146,7 +136,7 @@ const char *figure_text(const struct figure *row, const struct figures *f, char 
 	if (f == NULL)
 		return NULL;
 	if (row->kind == FIGURE_REASONS)
-		return f->host.unsafe != 0 ? limits_format(f->host.unsafe, buf) : NULL;
+		return f->host.unsafe != 0 ? limits_format(f->host.unsafe) : NULL;
 	if (row->group == GROUP_LOAD &&
 	    isnan(f->host.load)) /* not measured, or a reason for its absence */
 		return row->kind == FIGURE_LOAD && f->host.unsafe != 0 ? "-" : NULL;
@@ -161,23 +151,22 @@ const char *figure_text(const struct figure *row, const struct figures *f, char 
 	if (isnan(value))
 		return NULL;
 	switch (row->kind) {
-	case FIGURE_CPUS: snprintf(buf, FIGURE_STRLEN, "%.4g", value); return buf;
-	case FIGURE_SECONDS: return decimal(value, decimals(value), buf);
-	case FIGURE_US: return decimal(value / 1000, 3, buf);
-	case FIGURE_BYTES: return grouped(value / 1024, buf);
-	case FIGURE_BIT_RATE: return bit_rate_text(value, buf);
-	case FIGURE_COST: return cost_text(value, NAN, f->host.unsafe, buf);
-	case FIGURE_LOAD: return load_text(value, f->host.uncertainty, f->host.unsafe, buf);
+	case FIGURE_CPUS: return text_of("%.4g", value);
+	case FIGURE_SECONDS: return decimal(value, decimals(value));
+	case FIGURE_US: return decimal(value / 1000, 3);
+	case FIGURE_BYTES: return grouped(value / 1024);
+	case FIGURE_BIT_RATE: return bit_rate_text(value);
+	case FIGURE_COST: return cost_text(value, NAN, f->host.unsafe);
+	case FIGURE_LOAD: return load_text(value, f->host.uncertainty, f->host.unsafe);
 	case FIGURE_CHANGE:
-	case FIGURE_SHARE: return load_text(value, NAN, 0, buf);
-	default: return grouped(value, buf);
+	case FIGURE_SHARE: return load_text(value, NAN, 0);
+	default: return grouped(value);
 	}
 }
 
 static void print_row(const struct figure *row, const struct figures *const of[2])
 {
-	char buf[UNSAFE_STRLEN], other[UNSAFE_STRLEN];
-	const char *cell[] = {figure_text(row, of[0], buf), figure_text(row, of[1], other)};
+	const char *cell[] = {figure_text(row, of[0]), figure_text(row, of[1])};
 	int k;
 
 	if (cell[0] == NULL && cell[1] == NULL)
@@ -192,10 +181,9 @@ static void print_row(const struct figure *row, const struct figures *const of[2
 static bool has_figures(const struct figures *f, enum figure_group group)
 {
 	const struct figure *row;
-	char buf[UNSAFE_STRLEN];
 
 	for (row = figure_table; row < figure_table + figure_rows; row++)
-		if (row->group == group && figure_text(row, f, buf) != NULL)
+		if (row->group == group && figure_text(row, f) != NULL)
 			return true;
 	return false;
 }
@@ -243,20 +231,18 @@ static void print_heading(const struct intervals *s)
 static void print_figures(const struct intervals *s, const struct figures *f)
 {
 	const struct load *l = &f->host;
-	char t[2][FIGURE_STRLEN];
 
-	printf(" %13s %16s", grouped(kib_per_second(f), t[0]),
-	       bit_rate_text(8 * per_second((double)f->bytes, f->seconds), t[1]));
+	printf(" %13s %16s", grouped(kib_per_second(f)),
+	       bit_rate_text(8 * per_second((double)f->bytes, f->seconds)));
 	if (s->tcp) {
-		printf(" %12s", grouped(f->tcp.retransmits, t[0]));
-		printf(" %10s %9s", grouped(f->tcp.cwnd / 1024, t[0]),
-		       decimal(f->tcp.rtt / 1000, 3, t[1]));
+		printf(" %12s", grouped(f->tcp.retransmits));
+		printf(" %10s %9s", grouped(f->tcp.cwnd / 1024), decimal(f->tcp.rtt / 1000, 3));
 	}
 	if (s->requests)
-		printf(" %11s", grouped(per_second((double)f->calls, f->seconds), t[0]));
+		printf(" %11s", grouped(per_second((double)f->calls, f->seconds)));
 	if (s->load)
-		printf(" %15s %13s", load_text(l->load, l->uncertainty, l->unsafe, t[0]),
-		       cost_text(f->bytes > 0 ? figures_cost(f) : NAN, NAN, l->unsafe, t[1]));
+		printf(" %15s %13s", load_text(l->load, l->uncertainty, l->unsafe),
+		       cost_text(f->bytes > 0 ? figures_cost(f) : NAN, NAN, l->unsafe));
 }
 
 void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
@@ -265,15 +251,13 @@ void intervals_row(struct intervals *s, const struct figures *f, double start, b
 	const double amount = s->requests ? (double)f->calls : (double)f->bytes / 1024;
 	const double rate = per_second(amount, f->seconds), tenths = s->period * 10;
 	const int places = fabs(tenths - round(tenths)) < 1e-6 ? 1 : 3;
-	char time[TIME_STRLEN], text[FIGURE_STRLEN];
 
 	if (!s->begun)
 		print_heading(s);
 	s->begun = true;
 	if (s->timestamps)
-		printf("%s ", time_text(now_ns(), false, time));
-	snprintf(text, sizeof(text), "%.*f-%.*f", places, start, places, start + f->seconds);
-	printf("%15s", text);
+		printf("%s ", time_text(now_ns(), false));
+	printf("%15s", text_of("%.*f-%.*f", places, start, places, start + f->seconds));
 	print_figures(s, f);
 	printf("%s%s%s\n", measured ? "" : "  warm-up", note[0] != '\0' ? "  " : "", note);
 	if (!measured)
@@ -297,12 +281,10 @@ void intervals_part(const struct intervals *s, const struct figures *f, const ch
 
 void intervals_end(struct intervals *s)
 {
-	char t[3][FIGURE_STRLEN];
-
 	if (s->n > 1)
 		printf("%" PRIu64 " intervals, %s: least %s, mean %s, greatest %s\n", s->n,
-		       s->requests ? "replies/s" : "KiB/s", grouped(s->least, t[0]),
-		       grouped(per_second(s->amount, s->seconds), t[1]), grouped(s->most, t[2]));
+		       s->requests ? "replies/s" : "KiB/s", grouped(s->least),
+		       grouped(per_second(s->amount, s->seconds)), grouped(s->most));
 	s->begun = false;
 	s->n = 0;
 	s->amount = s->seconds = s->most = 0;

@@ -1,7 +1,7 @@
 /*
- * units.h: figures as text.
+ * units.h: figures as text: of each the text is valid as one of text_of().
  *
- *	report("%s\n", throughput_text(&f, text));
+ *	report("%s\n", throughput_text(&f));
  *	rows_print("transfer", GROUP_TRANSFER, &sent, &received);
  */
 #pragma once
@@ -14,51 +14,39 @@ int decimals(double seconds);
 /* A share (0 to 1) in percent, as it is printed: never "-0.0". */
 double percent(double share);
 
-#define FIGURE_STRLEN 40 /* enough for one figure */
-
 /* A whole number with commas between its thousands: `5,071,589`; `-` if it is not known. */
-const char *grouped(double value, char buf[FIGURE_STRLEN]);
+const char *grouped(double value);
 
 /* A number with its decimals; `-` if it is not known. */
-const char *decimal(double value, int places, char buf[FIGURE_STRLEN]);
+const char *decimal(double value, int places);
 
 /*
  * A load or another share, `61.2%? +-0.4%`, and a cost, `0.560? +-0.002`; `?` marks an unsafe one.  `half` is
  * half of the confidence interval; it is not printed if it is NAN.  `-` if the figure is not known.
  */
-const char *load_text(double share, double half, unsigned unsafe, char buf[FIGURE_STRLEN]);
-const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_STRLEN]);
-
-/* `75.82 Mbit/s` or `21.18 Gbit/s`: bits per second. */
-const char *bit_rate_text(double bits, char buf[FIGURE_STRLEN]);
-
-#define LOAD_STRLEN       256 /* enough for load_format() */
-#define THROUGHPUT_STRLEN 80  /* enough for throughput_text() */
+const char *load_text(double share, double half, unsigned unsafe);
+const char *cost_text(double us, double half, unsigned unsafe);
 
 /*
  * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, without the cost if no byte was moved; `load not measured: baseline_busy
  * (try --wait-idle)` if the load is NAN and there are reasons, else an empty string.
  */
-const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_STRLEN]);
+const char *load_format(const struct figures *f, bool with_cpus);
 
 /* `1234 kbytes/sec (0.010 Gbit/s)`: "kbytes" are KiB, as in the 2001 tools. */
-const char *throughput_text(const struct figures *f, char buf[THROUGHPUT_STRLEN]);
-
-#define BASELINES_STRLEN 48 /* enough for baselines_format() */
+const char *throughput_text(const struct figures *f);
 
 /*
  * `own baselines, drift 0.3 points of load`: the program measured the idle machine before and after; if `drift`
  * is NAN, only before.
  */
-const char *baselines_format(double drift, char buf[BASELINES_STRLEN]);
-
-#define TIME_STRLEN 40
+const char *baselines_format(double drift);
 
 /* The time of day of a time of now_ns(): local, `15:04:05.123`, or in UTC, `2026-11-23T15:04:05.123Z`. */
-const char *time_text(uint64_t ns, bool utc, char buf[TIME_STRLEN]);
+const char *time_text(uint64_t ns, bool utc);
 
-/* The text of a figure, which may be in buf; NULL if the figure is not known. */
-const char *figure_text(const struct figure *row, const struct figures *f, char buf[UNSAFE_STRLEN]);
+/* The text of a figure; NULL if the figure is not known. */
+const char *figure_text(const struct figure *row, const struct figures *f);
 
 /*
  * Prints the rows of a group below a heading, with a named column for each end; with one column without a name

@@ -13,56 +13,53 @@ static const char *const relations[] = {"at_least", NULL, "at_most", "equal"};
  * Text.
  */
 
-#define CELL 40 /* bytes of a column */
-
 static void report_line(const struct verdict *r)
 {
 	const int digits = r->unit[0] == 'C' ? 3 : r->unit[0] == 't' ? 2 : 1;
-	char measured[CELL] = "-", expected[CELL] = "";
+	const char *measured = "-", *expected = "";
 
-	if (!isnan(r->measured)) {
-		decimal(r->measured, digits, measured);
-		if (!isnan(r->half))
-			string_append(measured, CELL, " +-%.*f", digits, r->half);
-		string_append(measured, CELL, " %s", r->unit);
-	}
+	if (!isnan(r->measured))
+		measured = text_of("%s%s %s", decimal(r->measured, digits),
+				   isnan(r->half) ? "" : text_of(" +-%.*f", digits, r->half),
+				   r->unit);
 	if (r->relation == EXPECT_EQUAL && !isnan(r->expected + r->tolerance))
-		snprintf(expected, CELL, "%.*f +-%.*f", digits, r->expected, digits, r->tolerance);
+		expected = text_of("%.*f +-%.*f", digits, r->expected, digits, r->tolerance);
 	else if (r->relation != EXPECT_NOTHING && !isnan(r->expected + r->tolerance))
-		snprintf(expected, CELL, "%s %.*f",
-			 r->relation == EXPECT_AT_MOST ? "<=" : ">=", digits,
-			 r->expected + r->relation * r->tolerance);
+		expected = text_of("%s %.*f", r->relation == EXPECT_AT_MOST ? "<=" : ">=", digits,
+				   r->expected + r->relation * r->tolerance);
 	report("%-8s %-22s %-9s %-14s %-14s %s\n", r->step, r->what,
 	       r->instrument != NULL ? r->instrument : "", measured, expected, kinds[r->kind][1]);
 }
 
-/* Stores why a step could not be run, or which loads were unsafe; an empty string if neither is so. */
-static void format_reason(const struct verdict *r, char buf[DIE_MAX])
+/* Why a step could not be run, or which loads were unsafe; an empty text if neither is so. */
+static const char *reason_of(const struct verdict *r)
 {
-	char reasons[UNSAFE_STRLEN];
+	const char *reasons = limits_format(r->unsafe);
 
-	snprintf(buf, DIE_MAX, "%s", r->why != NULL ? r->why : "");
-	limits_format(r->unsafe, reasons);
-	if (r->why == NULL && r->unsafe_loads > 0)
-		snprintf(buf, DIE_MAX, "%d of %d loads unsafe: %s", r->unsafe_loads,
-			 r->loads + r->unsafe_loads, reasons);
-	else if (r->why == NULL && r->kind == VERDICT_NOT_RUN && r->unsafe != 0)
-		snprintf(buf, DIE_MAX, "load not measured: %s", reasons);
+	if (r->why != NULL)
+		return r->why;
+	if (r->unsafe_loads > 0)
+		return text_of("%d of %d loads unsafe: %s", r->unsafe_loads,
+			       r->loads + r->unsafe_loads, reasons);
+	return r->kind == VERDICT_NOT_RUN && r->unsafe != 0
+		       ? text_of("load not measured: %s", reasons)
+		       : "";
 }
 
 /* A reason that several lines share is printed once, after the first of them. */
 void verification_report(const struct evidence *e, const struct verdicts *v)
 {
-	char reason[DIE_MAX], last[DIE_MAX] = "";
+	char last[TEXT_SIZE] = "";
+	const char *reason;
 	int i;
 
 	report("%-8s %-22s %-9s %-14s %-14s verdict\n", "step", "", "by", "measured", "expected");
 	for (i = 0; i < v->n; i++) {
 		report_line(&v->all[i]);
-		format_reason(&v->all[i], reason);
+		reason = reason_of(&v->all[i]);
 		if (reason[0] != '\0' && strcmp(reason, last) != 0)
 			report("         %s\n", reason);
-		strcpy(last, reason);
+		snprintf(last, sizeof(last), "%s", reason);
 	}
 	if (!isnan(e->steal))
 		report("steal: %.1f%% at most in a load\n", percent(e->steal));

@@ -2,9 +2,8 @@
 
 #include "lib/send/sender.h"
 
-#define TEXT_STALLS 3             /* whose times are printed */
-#define CPU_SHOWN   0.01          /* the load from which a CPU has a row, whatever it does */
-#define CELL        FIGURE_STRLEN /* bytes of a figure in a column */
+#define TEXT_STALLS 3    /* whose times are printed */
+#define CPU_SHOWN   0.01 /* the load from which a CPU has a row, whatever it does */
 
 /*
  * The result.
@@ -35,16 +34,14 @@ const char *result_check(const struct send_result *res, int streams, char why[DI
 {
 	const int without = streams - res->receipts;
 	const struct stream_result *s = res->stream;
-	char stream[32] = "";
 	int i;
 
 	for (i = 0; i < streams; i++, s++)
 		if (s->has_receipt && bytes_of(&s->received) != bytes_of(&s->sent)) {
-			if (streams > 1)
-				snprintf(stream, sizeof(stream), "stream %d: ", i + 1);
 			snprintf(why, DIE_MAX,
 				 "%sthe server received %" PRIu64 " bytes of the %" PRIu64 " sent",
-				 stream, bytes_of(&s->received), bytes_of(&s->sent));
+				 streams > 1 ? text_of("stream %d: ", i + 1) : "",
+				 bytes_of(&s->received), bytes_of(&s->sent));
 			return why;
 		}
 	if (res->receipts == 0 || without == 0)
@@ -93,14 +90,12 @@ static const char *no_load_text(const char *word)
 static void print_load(const struct send_result *res, int streams)
 {
 	const struct figures *s = &res->sent, *r = &res->received, *host = result_host(res);
-	char text[BASELINES_STRLEN];
 
 	if (!rows_print(res->local ? "load of this host, both ends" : "load", GROUP_LOAD, host,
 			res->local ? host : r))
 		return;
 	if (s->host.baseline == BASELINE_OWN)
-		report("    %s%s\n",
-		       res->local ? "" : "sender: ", baselines_format(s->host.drift, text));
+		report("    %s%s\n", res->local ? "" : "sender: ", baselines_format(s->host.drift));
 	if (!res->local && res->receipts > 0 && isnan(r->host.load))
 		report("    receiver: load not measured: %s\n", no_load_text(r->no_load));
 	if (res->receipts > 0 && r->clients > (uint64_t)streams)
@@ -111,7 +106,7 @@ static void print_load(const struct send_result *res, int streams)
 
 static void print_streams(const struct stream_result *s, int streams)
 {
-	char t[5][CELL];
+	const char *cpu;
 	int i;
 
 	if (streams > 1)
@@ -119,21 +114,18 @@ static void print_streams(const struct stream_result *s, int streams)
 		       "RTT, ms", "cwnd, KiB");
 	for (i = 1; streams > 1 && i <= streams; i++, s++) {
 		/* `5 to 6`: the CPUs to which the stream and its thread at the server are bound. */
-		decimal(s->sent.cpu, 0, t[0]);
+		cpu = decimal(s->sent.cpu, 0);
 		if (s->has_receipt && !isnan(s->received.cpu))
-			string_append(t[0], CELL, " to %.0f", s->received.cpu);
-		report("  %7d %11s %13s %13s %11s %13s\n", i, t[0],
-		       grouped(kib_per_second(&s->sent), t[1]),
-		       grouped(s->sent.tcp.retransmits, t[2]),
-		       decimal(s->sent.tcp.rtt / 1000, 3, t[3]),
-		       grouped(s->sent.tcp.cwnd / 1024, t[4]));
+			cpu = text_of("%s to %.0f", cpu, s->received.cpu);
+		report("  %7d %11s %13s %13s %11s %13s\n", i, cpu,
+		       grouped(kib_per_second(&s->sent)), grouped(s->sent.tcp.retransmits),
+		       decimal(s->sent.tcp.rtt / 1000, 3), grouped(s->sent.tcp.cwnd / 1024));
 	}
 }
 
 /* Prints the load and the cost of each CPU that has a role in the transfer, or a load. */
 static void print_cpus(const struct send_result *res)
 {
-	char load[CELL], cost[CELL];
 	const struct cpu_result *c;
 	const struct load *l;
 	int i;
@@ -145,8 +137,8 @@ static void print_cpus(const struct send_result *res)
 		l = &c->figures.host;
 		if (c->role[0] != '\0' || l->load >= CPU_SHOWN)
 			report("    cpu%-17d %20s %20s%s%s\n", c->id,
-			       load_text(l->load, l->uncertainty, l->unsafe, load),
-			       cost_text(figures_cost(&c->figures), NAN, l->unsafe, cost),
+			       load_text(l->load, l->uncertainty, l->unsafe),
+			       cost_text(figures_cost(&c->figures), NAN, l->unsafe),
 			       c->role[0] != '\0' ? "  " : "", c->role);
 	}
 }
@@ -163,7 +155,6 @@ static void print_target(const struct send_options *opt, const struct send_resul
 {
 	const struct target *t = &res->target;
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "    "};
-	char text[CELL];
 
 	print_title(opt);
 	wrap_add(&w, "", "  to %s%s%s", t->name, t->interface[0] != '\0' ? " via " : "",
@@ -180,9 +171,9 @@ static void print_target(const struct send_options *opt, const struct send_resul
 	if (opt->raw)
 		wrap_add(&w, ", ", "raw");
 	if (opt->pace >= 10 * 1024)
-		wrap_add(&w, ", ", "paced to %s KiB/s", grouped((double)opt->pace / 1024, text));
+		wrap_add(&w, ", ", "paced to %s KiB/s", grouped((double)opt->pace / 1024));
 	else if (opt->pace > 0)
-		wrap_add(&w, ", ", "paced to %s bytes/s", grouped((double)opt->pace, text));
+		wrap_add(&w, ", ", "paced to %s bytes/s", grouped((double)opt->pace));
 	if (opt->streams > 1)
 		wrap_add(&w, ", ", "%d streams", opt->streams);
 	report("\n");
@@ -191,11 +182,11 @@ static void print_target(const struct send_options *opt, const struct send_resul
 		       opt->zeros ? " of zeros" : "");
 	else
 		report("  %zu file%s of %s byte%s", res->set->n, plural(res->set->n),
-		       grouped((double)res->set->bytes, text), plural(res->set->bytes));
+		       grouped((double)res->set->bytes), plural(res->set->bytes));
 	if (opt->preload)
 		report(", preloaded");
 	if (res->set->skipped > 0)
-		report(", %s skipped", grouped((double)res->set->skipped, text));
+		report(", %s skipped", grouped((double)res->set->skipped));
 }
 
 /* Prints one line that scripts read, and, unless quiet, all figures. */
@@ -203,19 +194,19 @@ static void print_report(const struct send_options *opt, const struct send_resul
 {
 	const struct figures *sent = &res->sent;
 	const bool on_lo = res->local && strcmp(res->target.interface, "lo") == 0;
-	char text[LOAD_STRLEN], n[CELL], why[DIE_MAX];
+	const char *load = load_format(sent, true);
+	char why[DIE_MAX];
 
-	printf("%s", throughput_text(sent, text));
-	report("%s%s\n", load_format(sent, true, text)[0] != '\0' ? ", " : "", text);
+	report("%s%s%s\n", throughput_text(sent), load[0] != '\0' ? ", " : "", load);
 	if (opt->quiet)
 		return;
 	print_target(opt, res);
 	if (opt->bytes == 0)
-		report(", in %s loop%s", grouped((double)res->loops, n), plural(res->loops));
+		report(", in %s loop%s", grouped((double)res->loops), plural(res->loops));
 	report("\n");
 	if (opt->warmup > 0)
 		report("  after %g s of warm-up, %s byte%s\n", opt->warmup,
-		       grouped((double)sent->warmup, n), plural(sent->warmup));
+		       grouped((double)sent->warmup), plural(sent->warmup));
 	if (res->receipts == opt->streams && result_check(res, opt->streams, why) == NULL)
 		report("  all bytes sent were received\n");
 	print_transfer(res, opt->streams);
@@ -275,7 +266,6 @@ void report_interval(struct send_report *r, const struct stream_result *stream,
 		     const struct figures *sum, double start, bool measured)
 {
 	struct json *j = &r->json;
-	char name[32];
 	int i;
 
 	pthread_mutex_lock(&r->lock);
@@ -289,10 +279,9 @@ void report_interval(struct send_report *r, const struct stream_result *stream,
 		json_close(j, '}');
 	} else {
 		intervals_row(&r->intervals, sum, start, measured, "");
-		for (i = 0; r->opt->streams > 1 && !r->opt->quiet && i < r->opt->streams; i++) {
-			snprintf(name, sizeof(name), "stream %d", i + 1);
-			intervals_part(&r->intervals, &stream[i].interval, name);
-		}
+		for (i = 0; r->opt->streams > 1 && !r->opt->quiet && i < r->opt->streams; i++)
+			intervals_part(&r->intervals, &stream[i].interval,
+				       text_of("stream %d", i + 1));
 	}
 	report_flush();
 	pthread_mutex_unlock(&r->lock);

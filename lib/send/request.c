@@ -337,7 +337,6 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 			   : rr->keeps      ? "it keeps its connections open"
 			   : rr->error != 0 ? "the first connections failed, "
 					    : "none of the connections succeeded";
-	char text[128] = "";
 
 	if (rr->run->stop > 0)
 		return "interrupted";
@@ -345,7 +344,7 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 	if (rr->succeeded && rr->failures < HOPELESS && !rr->closes)
 		return NULL;
 	snprintf(why, DIE_MAX, "%s port %s: %s%s", opt->server, opt->port, what,
-		 rr->error != 0 && !rr->closes && !rr->keeps ? failure_text(rr->error, text) : "");
+		 rr->error != 0 && !rr->closes && !rr->keeps ? failure_text(rr->error) : "");
 	if (rr->error == EMFILE && !rr->closes && !rr->keeps)
 		string_append(why, DIE_MAX, ": raise ulimit -n");
 	else

@@ -118,7 +118,7 @@ void requests_settle_open(struct requests *sum, const struct requests *q);
 uint64_t requests_stalled(const struct requests *q);
 
 /* The name of a failure, with the error's text if it is of no other kind. */
-const char *failure_text(int error, char buf[128]);
+const char *failure_text(int error);
 
 /* Prints the requests of one size, below headings.  The figures of the first line are those of 1999. */
 void requests_text(const struct requests *q, bool headings, bool quiet);

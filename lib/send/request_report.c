@@ -127,14 +127,12 @@ static int failure_of(int e)
 	return kind;
 }
 
-const char *failure_text(int error, char buf[128])
+const char *failure_text(int error)
 {
 	const int kind = failure_of(error);
 
-	if (kind != FAIL_OTHER)
-		return failure[kind].text;
-	snprintf(buf, 128, "%s: %s", failure[kind].text, strerror(error));
-	return buf;
+	return kind != FAIL_OTHER ? failure[kind].text
+				  : text_of("%s: %s", failure[kind].text, strerror(error));
 }
 
 int requests_count_failure(struct requests *q, int error)
@@ -228,12 +226,11 @@ static const char *noun(const struct requests *q)
 }
 
 /* Seconds in ms, of three digits: a percentile is no more exact. */
-static const char *ms_text(double seconds, char buf[16])
+static const char *ms_text(double seconds)
 {
 	const double ms = 1000 * seconds;
 
-	snprintf(buf, 16, "%.*f", ms < 10 ? 3 : ms < 100 ? 1 : 0, ms);
-	return buf;
+	return text_of("%.*f", ms < 10 ? 3 : ms < 100 ? 1 : 0, ms);
 }
 
 /*
@@ -289,7 +286,6 @@ static void stalls_text(const struct requests *q, bool brief)
 	const uint64_t stalled = requests_stalled(q), n = q->latency[TOTAL].n;
 	const struct stall *s = q->slow.first;
 	const struct latency *h;
-	char median[16], max[16], time[TIME_STRLEN];
 	int i;
 
 	if (stalled == 0)
@@ -302,14 +298,13 @@ static void stalls_text(const struct requests *q, bool brief)
 	for (i = 0, h = q->stalled; i < STALL_PLACES; i++, h++)
 		if (h->n > 0)
 			report("    %s: %" PRIu64 ", median %s ms, maximum %s ms\n", place_name[i],
-			       h->n, ms_text(latency_percentile(h, 0.5), median),
-			       ms_text(latency_percentile(h, 1), max));
+			       h->n, ms_text(latency_percentile(h, 0.5)),
+			       ms_text(latency_percentile(h, 1)));
 	hints_text(q);
 	for (i = 0; i < q->slow.kept && i < STALLS_FIRST; i++, s++)
 		report("    at %.3f s (%s): %s ms %s\n",
-		       seconds_between(q->slow.start_ns, s->at_ns),
-		       time_text(s->at_ns, false, time), ms_text((double)s->ns / 1e9, max),
-		       place_name[s->place]);
+		       seconds_between(q->slow.start_ns, s->at_ns), time_text(s->at_ns, false),
+		       ms_text((double)s->ns / 1e9), place_name[s->place]);
 }
 
 static const struct {
@@ -325,7 +320,6 @@ static const struct {
 
 static void latencies_text(const struct latency *h)
 {
-	char text[16];
 	size_t k;
 	int i;
 
@@ -340,7 +334,7 @@ static void latencies_text(const struct latency *h)
 			continue;
 		report("    %-14s", latency_name[i]);
 		for (k = 0; k < PERCENTILES; k++)
-			report(" %11s", ms_text(latency_percentile(h, percentile[k].share), text));
+			report(" %11s", ms_text(latency_percentile(h, percentile[k].share)));
 		report("\n");
 	}
 }
@@ -363,16 +357,16 @@ static void host_text(const struct requests *q, bool quiet)
 	const uint64_t connections = q->latency[TOTAL].n;
 	const struct figures *f = &q->host;
 	const struct load *l = &f->host;
-	char text[LOAD_STRLEN], cost[FIGURE_STRLEN];
+	const char *load = load_format(f, true);
 
-	if (load_format(f, true, text)[0] != '\0')
-		report("%s%s", quiet ? ", " : "\n  ", text);
+	if (load[0] != '\0')
+		report("%s%s", quiet ? ", " : "\n  ", load);
 	if (!isnan(l->load))
 		report(", %s us/%s",
-		       cost_text(figures_cost_each(f, (double)connections), NAN, l->unsafe, cost),
+		       cost_text(figures_cost_each(f, (double)connections), NAN, l->unsafe),
 		       noun(q));
 	if (!isnan(l->load) && l->baseline == BASELINE_OWN && !quiet)
-		report("\n  %s", baselines_format(l->drift, text));
+		report("\n  %s", baselines_format(l->drift));
 	report("\n");
 }
 
@@ -380,14 +374,13 @@ void requests_text(const struct requests *q, bool headings, bool quiet)
 {
 	const double kib = (double)q->host.bytes / 1024, seconds = q->host.seconds;
 	const uint64_t n = q->latency[TOTAL].n;
-	char text[128];
 	int i;
 
 	if (headings && !quiet)
 		report("%-16s %11s %15s %16s %17s\n", "requests of", "seconds", "received",
 		       "connections", "throughput");
-	snprintf(text, sizeof(text), "%u byte%s", q->size, plural(q->size));
-	report("%-16s %10.2fs %12.2fKiB %10.2f%s/s %12.2fKiB/s", text, seconds, kib,
+	report("%-16s %10.2fs %12.2fKiB %10.2f%s/s %12.2fKiB/s",
+	       text_of("%u byte%s", q->size, plural(q->size)), seconds, kib,
 	       per_second((double)n, seconds), q->kept ? "req" : "conn", per_second(kib, seconds));
 	host_text(q, quiet);
 	if (!quiet)
@@ -402,7 +395,7 @@ void requests_text(const struct requests *q, bool headings, bool quiet)
 	for (i = 0; i < FAILURES && !quiet; i++)
 		if (q->failed[i] > 0)
 			report("  failed: %" PRIu64 " %s\n", q->failed[i],
-			       failure_text(q->error[i], text));
+			       failure_text(q->error[i]));
 	if (q->failed_last > 0 && n > 0 && !quiet)
 		report("    none of the last %" PRIu64 " succeeded\n", q->failed_last);
 }
@@ -448,7 +441,6 @@ void requests_interval(struct send_report *r, const struct figures *f, double st
 {
 	const double longest = f->calls > 0 ? (double)longest_ns / 1e9 : NAN;
 	struct json *j = &r->json;
-	char note[48] = "", ms[16];
 
 	if (r->opt->json) {
 		json_open(j, NULL, '{');
@@ -458,9 +450,8 @@ void requests_interval(struct send_report *r, const struct figures *f, double st
 		json_number(j, "longest_seconds", longest);
 		json_close(j, '}');
 	} else {
-		if (f->calls > 0)
-			snprintf(note, sizeof(note), "longest %s ms", ms_text(longest, ms));
-		intervals_row(&r->intervals, f, start, true, note);
+		intervals_row(&r->intervals, f, start, true,
+			      f->calls > 0 ? text_of("longest %s ms", ms_text(longest)) : "");
 	}
 	report_flush();
 }

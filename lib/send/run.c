@@ -178,7 +178,7 @@ static void set_address(struct target *s, const struct addrinfo *ai)
 {
 	memcpy(&s->addr, ai->ai_addr, ai->ai_addrlen);
 	s->addr_len = ai->ai_addrlen;
-	addr_format(ai->ai_addr, ai->ai_addrlen, s->name);
+	strcpy(s->name, addr_format(ai->ai_addr, ai->ai_addrlen));
 }
 
 /* Connects to the first of the addresses that accepts, of which each is tried again until the time `until`. */
