@@ -91,11 +91,15 @@ static const char *measure_text(const struct measure *m, double mean, double hal
 {
 	const struct figure *row = figure_named(m->key);
 	const double unit = row->kind == FIGURE_BIT_RATE ? 8 * 1024 : 1; /* of KiB/s */
+	const int places = mean < 10 ? 2 : 1;
 
 	if (row->kind == FIGURE_LOAD)
 		return load_text(mean, half, unsafe);
-	if (row->kind == FIGURE_COST)
+	if (row->kind == FIGURE_COST || row->kind == FIGURE_CPU_TIME)
 		return cost_text(mean, half, unsafe);
+	if (m->count != NULL && mean < 100)
+		return isfinite(half) ? text_of("%.*f +-%.*f", places, mean, places, half)
+				      : decimal(mean, places);
 	if (!isfinite(half))
 		return grouped(mean / unit);
 	return text_of("%s +-%s", grouped(mean / unit), grouped(half / unit));
@@ -395,6 +399,46 @@ static void print_why(const struct plan *p)
 	}
 }
 
+/* Whether a run, or the same run before, differs in a measure by more than the interval of their ratio. */
+static bool is_different(const struct plan *p, int measure)
+{
+	struct estimate e;
+	int i;
+
+	for (i = p->before != NULL ? 0 : 1; i < p->n; i++) {
+		e = plan_ratio(p, i, measure);
+		if (isfinite(e.value) && (e.low > 1 || e.high < 1))
+			return true;
+	}
+	return false;
+}
+
+/* A line for each count that differs, with all runs; in two plans each run before and now. */
+static void print_counts(const struct plan *p)
+{
+	const struct measure *m = p->kind->measure;
+	const struct plan *of;
+	struct estimate e;
+	struct wrap w;
+	int i, k;
+
+	for (k = 0; k < p->kind->measures; k++) {
+		if (m[k].count == NULL || !is_different(p, k))
+			continue;
+		w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
+		wrap_add(&w, "", "%s:", m[k].count);
+		for (i = 0; i < p->n; i++)
+			for (of = p->before != NULL ? p->before : p; of != NULL;
+			     of = of == p ? NULL : p) {
+				e = plan_mean(of, i, k);
+				wrap_add(&w, i > 0 || (of == p && p->before != NULL) ? ", " : " ",
+					 "%s %s", label(p, of, i),
+					 measure_text(&m[k], e.value, statistics_half(&e), 0));
+			}
+		report("\n");
+	}
+}
+
 /* A line for each reason why loads were unsafe, or could not be measured; `before: ` in all sessions. */
 static void print_unsafe(const struct plan *p, const char *before)
 {
@@ -540,6 +584,26 @@ static void json_estimate(struct json *j, const char *name, int end, const char 
 	json_close(j, '}');
 }
 
+/* The means of what is counted at an end, if anything is. */
+static void json_counts(struct json *j, const struct plan *p, int i, int end)
+{
+	const struct measure *m = p->kind->measure;
+	bool is_open = false;
+	int k;
+
+	for (k = 0; k < p->kind->measures; k++, m++) {
+		if (m->count == NULL || m->end != end || isnan(plan_mean(p, i, k).value))
+			continue;
+		if (!is_open)
+			json_open(j, end == 1 ? PLAN_REMOTE "counts" : "counts", '{');
+		is_open = true;
+		json_estimate(j, m->key, 0, "mean", plan_mean(p, i, k),
+			      figure_factor(figure_named(m->key)));
+	}
+	if (is_open)
+		json_close(j, '}');
+}
+
 /* The means of run i, and what made them unsafe. */
 static void json_figures(struct json *j, const struct plan *p, int i)
 {
@@ -553,6 +617,8 @@ static void json_figures(struct json *j, const struct plan *p, int i)
 				      figure_factor(figure_named(m->key)));
 		unsafe |= plan_unsafe(p, i, k);
 	}
+	json_counts(j, p, i, 0);
+	json_counts(j, p, i, 1);
 	json_unsafe(j, unsafe);
 }
 
@@ -673,6 +739,7 @@ void comparison_print(const struct comparison *c, const char *error)
 			       ? ":\n  the error that all rounds share is larger: run longer (-t)"
 			       : "");
 	print_why(p);
+	print_counts(p);
 	if (p->before != NULL)
 		print_unsafe(p->before, "before: ");
 	print_unsafe(p, "");

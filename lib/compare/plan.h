@@ -42,7 +42,10 @@ struct measure {
 	const char *key; /* of the row; with `remote_` before it if it is of the other end */
 	int end;         /* 0: of this host; 1: of the other end, if that is another host */
 	bool is_of_load; /* its errors are those of that host's load */
-	/* Its column; NULL: it is not compared. */
+	bool is_of_host; /* it is of that host, and exact: one load of two ends does not count twice */
+	const char *
+		count; /* its line, where runs differ in it by more than their intervals; or NULL */
+	/* Its column; NULL: it has none. */
 	const char *title;
 	/* Its ratio, in JSON and in words; NULL: there is none. */
 	const char *ratio_key;

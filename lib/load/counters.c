@@ -4,26 +4,59 @@
 
 #include "lib/net/socket.h"
 
-/* Calls each() with every line of a file, which may be missing: of `intr`, with each KiB of it. */
+/* Calls each() with every line of a file, which may be missing. */
 static void read_lines(const char *path, void (*each)(char *line, struct counters *c),
 		       struct counters *c)
 {
 	FILE *f = fopen(path, "re");
-	char line[1024];
+	char *line = NULL;
+	size_t size = 0;
 
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+	while (f != NULL && getline(&line, &size, f) > 0)
 		each(line, c);
+	free(line);
 	if (f != NULL)
 		fclose(f);
 }
 
-/* The line `cpu` is about all CPUs, and `intr` begins with the total: proc_stat(5). */
+/* The line `cpu` is about all CPUs; `intr` and `softirq` begin with the total: proc_stat(5). */
 static void read_stat_line(char *line, struct counters *c)
 {
 	if (strncmp(line, "intr ", 5) == 0)
 		c->total.interrupts = strtod(line + 5, NULL);
 	if (strncmp(line, "cpu ", 4) == 0)
 		cpu_times_parse(line + 4, c->total.cpu);
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers; before them stand HI and TIMER */
+	sscanf(line, "softirq %*u %*u %*u %lf %lf", &c->total.net_tx, &c->total.net_rx);
+}
+
+/* The sum of the CPUs' numbers in a line of /proc/interrupts. */
+static double sum_of(const char *numbers)
+{
+	double sum = 0, one;
+	char *end;
+
+	for (;; numbers = end) {
+		one = (double)strtoull(numbers, &end, 10);
+		if (end == numbers)
+			return sum;
+		sum += one;
+	}
+}
+
+/* The descriptions are those of x86 and powerpc, and of arm64 and riscv. */
+void counters_add_interrupts(char *line, struct counters *c)
+{
+	static const char *const timers[] = {"Local timer", "arch_timer", "riscv-timer"};
+	const char *numbers = strchr(line, ':');
+	double *to = strstr(line, "Rescheduling") != NULL ? &c->total.reschedules : NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
+		if (strstr(line, timers[i]) != NULL)
+			to = &c->total.timer;
+	if (numbers != NULL && to != NULL)
+		*to = (isnan(*to) ? 0 : *to) + sum_of(numbers + 1);
 }
 
 /* Received are bytes, packets and six more; sent are bytes, packets. */
@@ -61,6 +94,7 @@ void counters_read(struct counters *c, const char *interface)
 	if (c->interface[0] != '\0')
 		read_lines("/proc/net/dev", read_dev_line, c);
 	read_lines("/proc/net/softnet_stat", counters_add_softnet, c);
+	read_lines("/proc/interrupts", counters_add_interrupts, c);
 	c->ns = now_ns();
 }
 
@@ -94,16 +128,17 @@ void set_unknown(void *doubles, size_t size)
 
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r)
 {
+	double *const per_second[] = {&r->interrupts, &r->timer,      &r->reschedules, &r->net_tx,
+				      &r->net_rx,     &r->packets_in, &r->packets_out};
 	double seconds = seconds_between(from->ns, to->ns), ticks = 0;
-	int i;
+	size_t i;
 
 	set_unknown(r, sizeof(*r));
 	if (!(seconds > 0))
 		return;
 	rises_between(&from->total, &to->total, r, sizeof(*r));
-	r->interrupts /= seconds;
-	r->packets_in /= seconds;
-	r->packets_out /= seconds;
+	for (i = 0; i < sizeof(per_second) / sizeof(per_second[0]); i++)
+		*per_second[i] /= seconds;
 	for (i = 0; i < CPU_COLUMNS; i++)
 		ticks += r->cpu[i];
 	for (i = 0; i < CPU_COLUMNS; i++)

@@ -17,8 +17,10 @@
  * since the boot.  NAN: not known.
  */
 struct rates {
-	double interrupts; /* all of the host's, the timer's included (/proc/stat, intr) */
-	cpu_times cpu;     /* of all CPUs; in seconds at one reading */
+	double interrupts;         /* all of the host's, the timer's included (/proc/stat, intr) */
+	double timer, reschedules; /* of these the local timers', and those that wake another CPU */
+	double net_tx, net_rx;     /* softirqs of the network (/proc/stat, softirq) */
+	cpu_times cpu;             /* of all CPUs; in seconds at one reading */
 	double packets_in, packets_out; /* of the interface (/proc/net/dev) */
 	/* Of all CPUs: packets dropped as a CPU's backlog was full, and polls cut short (softnet_stat). */
 	double softnet_dropped, softnet_squeezed; /* not per second */
@@ -50,6 +52,9 @@ void counters_recent(struct recent_counters *r, const char *interface, struct co
  * number (net/core/net-procfs.c).
  */
 void counters_add_softnet(char *line, struct counters *c);
+
+/* Adds what a line of /proc/interrupts has of local timers or of rescheduling, if it is about either. */
+void counters_add_interrupts(char *line, struct counters *c);
 
 /* The rates between two readings.  In less than 0.1 s the shares of CPU time are not known. */
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r);

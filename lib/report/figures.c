@@ -31,9 +31,39 @@ static double calls_per_second(const struct figures *f)
 	return per_second((double)f->calls, f->seconds);
 }
 
+static double per_mib(const struct figures *f, double rate)
+{
+	return f->bytes > 0 ? rate * f->seconds / ((double)f->bytes / (1 << 20)) : NAN;
+}
+
+static double calls_per_mib(const struct figures *f)
+{
+	return per_mib(f, calls_per_second(f));
+}
+
+/* All but the local timers', of which soaking and idle CPUs have different numbers. */
+static double interrupts_per_mib(const struct figures *f)
+{
+	return per_mib(f, f->host.rates.interrupts - f->host.rates.timer);
+}
+
+/* In the direction of the data, which has more packets. */
+static double bytes_of_packet(const struct figures *f)
+{
+	const double packets = fmax(f->host.rates.packets_in, f->host.rates.packets_out);
+
+	return packets * f->seconds > 0 ? (double)f->bytes / (packets * f->seconds) : NAN;
+}
+
+/* The CPU time of a share of the CPUs, for each of n things. */
+static double cpu_time_each(const struct figures *f, double share, double n)
+{
+	return n > 0 ? share * f->host.cpus * f->seconds * 1e6 / n : NAN;
+}
+
 double figures_cost_each(const struct figures *f, double n)
 {
-	return n > 0 ? f->host.load * f->host.cpus * f->seconds * 1e6 / n : NAN;
+	return cpu_time_each(f, f->host.load, n);
 }
 
 double figures_cost(const struct figures *f)
@@ -104,7 +134,9 @@ static const struct kind {
 	[FIGURE_WORD] = {.characters = LETTERS},
 	[FIGURE_NAME] = {.characters = DIGITS LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ.+-_~:@,/"},
 	[FIGURE_REASONS] = {.characters = DIGITS LETTERS "_,"},
-	[FIGURE_BASELINE] = {.characters = ""}, /* no receipt has it */
+	[FIGURE_BASELINE] = {.characters = ""}, /* no receipt has it, nor the next two */
+	[FIGURE_PER_MIB] = {0, 1e15, false, 1, ""},
+	[FIGURE_CPU_TIME] = {-1e15, 1e15, false, 1, ""},
 };
 
 /* The kind of a figure, and where struct figures has it. */
@@ -179,6 +211,10 @@ const struct figure figure_table[] = {
 	/* The counters of the host. */
 	{"interrupts_per_second", "interrupts", NUMBER(RATE, host.rates.interrupts), IN(HOST),
 	 TEXT(HOST, "interrupts/s")},
+	{"timer_interrupts_per_second", "timer", NUMBER(RATE, host.rates.timer), IN(HOST)},
+	{"reschedules_per_second", "reschedules", NUMBER(RATE, host.rates.reschedules), IN(HOST)},
+	{"net_rx_per_second", "net_rx", NUMBER(RATE, host.rates.net_rx), IN(HOST)},
+	{"net_tx_per_second", "net_tx", NUMBER(RATE, host.rates.net_tx), IN(HOST)},
 	{"packets_in_per_second", "packets_in", NUMBER(RATE, host.rates.packets_in), IN(HOST),
 	 TEXT(HOST, "packets/s in")},
 	{"packets_out_per_second", "packets_out", NUMBER(RATE, host.rates.packets_out), IN(HOST),
@@ -194,6 +230,18 @@ const struct figure figure_table[] = {
 	{"irq", "irq", NUMBER(SHARE, host.rates.cpu[CPU_IRQ]), IN(ACCOUNTING)},
 	{"softirq", "softirq", NUMBER(SHARE, host.rates.cpu[CPU_SOFTIRQ]), IN(ACCOUNTING)},
 	{"steal", "steal", NUMBER(SHARE, host.rates.cpu[CPU_STEAL]), IN(ACCOUNTING)},
+
+	/* What a comparison counts for each MiB. */
+	{"calls_per_mib", NULL, DERIVED(RATE, calls_per_mib)},
+	{"packets_in_per_mib", NULL, NUMBER(PER_MIB, host.rates.packets_in)},
+	{"packets_out_per_mib", NULL, NUMBER(PER_MIB, host.rates.packets_out)},
+	{"bytes_per_packet", NULL, DERIVED(RATE, bytes_of_packet)},
+	{"interrupts_per_mib", NULL, DERIVED(RATE, interrupts_per_mib)},
+	{"reschedules_per_mib", NULL, NUMBER(PER_MIB, host.rates.reschedules)},
+	{"net_rx_per_mib", NULL, NUMBER(PER_MIB, host.rates.net_rx)},
+	{"net_tx_per_mib", NULL, NUMBER(PER_MIB, host.rates.net_tx)},
+	{"switches_per_mib", NULL, NUMBER(PER_MIB, host.switches)},
+	{"tasks_us_per_kib", NULL, NUMBER(CPU_TIME, host.tasks)},
 
 	/* The connection. */
 	{"retransmits", NULL, NUMBER(NUMBER, tcp.retransmits), IN(TCP), TEXT(TCP, "retransmits"),
@@ -294,6 +342,10 @@ double figure_value(const struct figure *row, const struct figures *f)
 		return row->derive(f);
 	if (row->kind == FIGURE_COUNT)
 		return (double)*(const uint64_t *)figure_member(row, f);
+	if (row->kind == FIGURE_PER_MIB)
+		return per_mib(f, *number);
+	if (row->kind == FIGURE_CPU_TIME)
+		return cpu_time_each(f, *number, (double)f->bytes / 1024);
 	if (!is_double(row))
 		return NAN;
 	all = (const void *)((const char *)f + row->all);

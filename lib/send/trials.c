@@ -64,6 +64,23 @@ static const struct factor factors[] = {
 	[SETTING] = {"setting", .follows_comma = true, .append = append_value},
 };
 
+/* What is counted for each MiB, of the host of an end. */
+#define COUNT(of, key, who, what)                                                                  \
+	{                                                                                          \
+		key, of, .is_of_host = true, .count = who what                                     \
+	}
+#define COUNTS(of, who)                                                                            \
+	{"calls_per_mib", of, .count = who "calls/MiB"},                                           \
+		COUNT(of, "packets_in_per_mib", who, "packets/MiB in"),                            \
+		COUNT(of, "packets_out_per_mib", who, "packets/MiB out"),                          \
+		COUNT(of, "bytes_per_packet", who, "bytes/packet"),                                \
+		COUNT(of, "interrupts_per_mib", who, "interrupts/MiB"),                            \
+		COUNT(of, "reschedules_per_mib", who, "rescheduling interrupts/MiB"),              \
+		COUNT(of, "net_rx_per_mib", who, "NET_RX softirqs/MiB"),                           \
+		COUNT(of, "net_tx_per_mib", who, "NET_TX softirqs/MiB"),                           \
+		COUNT(of, "switches_per_mib", who, "switches/MiB"),                                \
+		COUNT(of, "tasks_us_per_kib", who, "CPU time of tasks, us/KiB")
+
 static const struct measure measures[] = {
 	[RATE] = {"bits_per_second", .title = "KiB/s", .ratio_key = "throughput_ratio",
 		  .verb = {"has", "has"}, .times = "times the throughput of"},
@@ -80,6 +97,8 @@ static const struct measure measures[] = {
 	[REMOTE_UNCERTAINTY] = {"load_uncertainty_percent", 1, .is_of_load = true},
 	[SHARED] = {"load_shared_percent", .is_of_load = true},
 	[DRIFT] = {"drift_percent", .is_of_load = true},
+	COUNTS(0, ""),
+	COUNTS(1, "receiver: "),
 };
 
 /* What --save of 1.0.0 wrote. */

@@ -57,6 +57,41 @@ static const char *text(void)
 	return captured();
 }
 
+/* The place of a measure that is known by its line. */
+static int counted(const char *line)
+{
+	int k = 0;
+
+	while (trials_kind.measure[k].count == NULL ||
+	       strcmp(trials_kind.measure[k].count, line) != 0)
+		k++;
+	return k;
+}
+
+/* Counts of two runs, which differ, may not, and differ at the other end. */
+static void test_counts(void)
+{
+	plan_init();
+	set(0, counted("interrupts/MiB"), 1.25, 1.25);
+	set(1, counted("interrupts/MiB"), 12.5, 12.5);
+	set(0, counted("switches/MiB"), 10, 30);
+	set(1, counted("switches/MiB"), 30, 10);
+	set(0, counted("receiver: packets/MiB in"), 1000, 1000);
+	set(1, counted("receiver: packets/MiB in"), 2000, 2000);
+	has(text(),
+	    "\ninterrupts/MiB: sendfile, 1 stream 1.25 +-0.00, uring-zc, 2 streams 12.5 +-0.0\n"
+	    "receiver: packets/MiB in: sendfile, 1 stream 1,000 +-0,\n"
+	    "  uring-zc, 2 streams 2,000 +-0\n",
+	    "a count has a line if it differs by more than its interval, at either end");
+	ok(strstr(printed, "switches") == NULL, "and none if it does not");
+	comparison.json = true;
+	has(text(), "\"counts\":{\"interrupts_per_mib\":{\"mean\":1.25,",
+	    "JSON has the counts of this end");
+	has(printed, "\"remote_counts\":{\"packets_in_per_mib\":{\"mean\":1000,",
+	    "and of the other");
+	comparison.json = false;
+}
+
 /* Adds a run of one host; the load may be NAN. */
 static void add(int run, double load, unsigned unsafe, double steal)
 {
@@ -248,5 +283,5 @@ static void test_sessions(void)
 	free(session[1].setting);
 }
 
-TESTS(test_size, test_places, test_two_hosts, test_against, test_sessions, test_no_ratio,
-      test_unsafe)
+TESTS(test_size, test_counts, test_places, test_two_hosts, test_against, test_sessions,
+      test_no_ratio, test_unsafe)

@@ -5,13 +5,22 @@
 static void test_rates(void)
 {
 	struct counters from = {.ns = 1000000000,
-				.total = {1000, {0}, 10, NAN, .softnet_dropped = 5}};
+				.total = {.interrupts = 1000,
+					  .net_rx = 7,
+					  .packets_in = 10,
+					  .packets_out = NAN,
+					  .softnet_dropped = 5}};
 	struct counters to = {.ns = 3000000000,
-			      .total = {3000, {50, [CPU_IDLE] = 150}, 5, 9, .softnet_dropped = 12}};
+			      .total = {.interrupts = 3000,
+					.net_rx = 13,
+					.cpu = {50, [CPU_IDLE] = 150},
+					.packets_in = 5,
+					.packets_out = 9,
+					.softnet_dropped = 12}};
 	struct rates r;
 
 	counters_rates(&from, &to, &r);
-	ok(r.interrupts == 1000 && r.packets_in == 0 && isnan(r.packets_out),
+	ok(r.interrupts == 1000 && r.net_rx == 3 && r.packets_in == 0 && isnan(r.packets_out),
 	   "rates are per second, 0 if a counter stepped back, and unknown if it was at one end");
 	ok(r.cpu[CPU_IDLE] == 0.75 && r.cpu[CPU_USER] == 0.25 && r.cpu[CPU_STEAL] == 0,
 	   "CPU columns are shares of all CPU time");
@@ -31,6 +40,24 @@ static void test_softnet(void)
 	counters_add_softnet("00000010 ffffffff 00000001\n", &c);
 	ok(c.total.softnet_dropped == 0x1fffffffe && c.total.softnet_squeezed == 11,
 	   "softnet: the CPUs' hexadecimal numbers are added, and may exceed 32 bits");
+}
+
+static void test_interrupts(void)
+{
+	struct counters c = {.total = {.timer = NAN, .reschedules = NAN}};
+	char lines[][80] = {
+		"           CPU0       CPU1\n",
+		" 24:          1         90   PCI-MSI 65536-edge      virtio0-input.0\n",
+		"LOC:         10         20   Local timer interrupts\n",
+		" 11:          3          0     GICv3  27 Level     arch_timer\n",
+		"IPI0:        5          6       Rescheduling interrupts\n",
+		"Rescheduling"};
+	size_t i;
+
+	for (i = 0; i < LENGTH(lines); i++)
+		counters_add_interrupts(lines[i], &c);
+	ok(c.total.timer == 33 && c.total.reschedules == 11,
+	   "/proc/interrupts: the CPUs' numbers of timers and of rescheduling are added");
 }
 
 static void test_netstat(void)
@@ -75,4 +102,4 @@ static void test_recent(void)
 	ok(later.ns >= lo.ns + RECENT_NS, "an old reading is not shared");
 }
 
-TESTS(test_rates, test_softnet, test_netstat, test_values, test_recent)
+TESTS(test_rates, test_softnet, test_interrupts, test_netstat, test_values, test_recent)
