@@ -113,15 +113,15 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 				   "(see top(1)): %s";
 	struct calibration c = {.cpus = *cpus};
 	struct lock_holder h;
-	char why[DIE_MAX];
 	struct soaker *s;
+	const char *why;
 	double spread;
 	int held;
 
 	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn(cpus->n == sysconf(_SC_NPROCESSORS_ONLN));
-	s = soaker_start(&c.cpus, wait, false, &h, why);
-	if (s == NULL)
+	why = soaker_start(&s, &c.cpus, wait, false, &h);
+	if (why != NULL)
 		die("%s", why);
 	calibrate(s, &c, force ? INFINITY : CAL_BUSY, &spread);
 	soaker_stop(s);

@@ -104,27 +104,22 @@ static int find_common(const struct cpus *cpus, const char *list)
 	return found;
 }
 
-bool cpu_times_are_measured(const struct cpus *cpus, char why[DIE_MAX])
+const char *cpu_times_check(const struct cpus *cpus)
 {
 	char *list;
 	struct utsname u;
 	int id;
 
 	uname(&u);
-	if (is_sampled(fopen("/proc/kallsyms", "re"), u.release)) {
-		snprintf(why, DIE_MAX,
-			 "Linux %s does not measure idle time (nor does any later than 7.1)",
-			 u.release);
-		return false;
-	}
+	if (is_sampled(fopen("/proc/kallsyms", "re"), u.release))
+		return text_of("Linux %s does not measure idle time (nor does any later than 7.1)",
+			       u.release);
 	list = alloc_or_die(1, CPU_LIST_MAX, "CPUs");
 	file_read_line("/sys/devices/system/cpu/nohz_full", list, CPU_LIST_MAX);
 	id = find_common(cpus, list);
 	free(list);
-	if (id >= 0)
-		snprintf(why, DIE_MAX, "CPU %d is in nohz_full, and its idle time is not measured",
-			 id);
-	return id < 0;
+	return id < 0 ? NULL
+		      : text_of("CPU %d is in nohz_full, and its idle time is not measured", id);
 }
 
 double steal_between(double from, double to)

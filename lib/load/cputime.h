@@ -30,8 +30,8 @@ void cpu_times_parse(const char *numbers, cpu_times t);
  */
 int cpu_times_read(const struct cpus *cpus, bool whole, cpu_times *at, uint64_t *ns);
 
-/* Whether the kernel says that it measures the columns idle and iowait of these CPUs.  Otherwise `why` has the reason. */
-bool cpu_times_are_measured(const struct cpus *cpus, char why[DIE_MAX]);
+/* Returns NULL if the kernel says that it measures the columns idle and iowait of these CPUs, or why it does not. */
+const char *cpu_times_check(const struct cpus *cpus);
 
 #define TICKS_SECONDS 0.1 /* in less time there are a few steps, which are noise */
 

@@ -156,11 +156,10 @@ bool gauge_start_instrument(struct gauge *g)
 	const struct cpus *cpus = &g->calibration.cpus;
 	struct instrument in = {.kind = &by_soaking};
 	struct lock_holder h = {.pid = -1};
-	char why[DIE_MAX];
+	const char *why = soak ? soaker_start(&in.soaker, cpus, g->setup->wait, false, &h)
+			       : idle_start(&in, cpus, by_clock);
 
-	if (soak)
-		in.soaker = soaker_start(cpus, g->setup->wait, false, &h, why);
-	if (soak ? in.soaker != NULL : idle_start(&in, cpus, by_clock, why)) {
+	if (why == NULL) {
 		if (!soak && g->setup->debug)
 			warnx("idle time is counted by %s",
 			      in.clock != NULL ? "BPF programs" : "the kernel, in /proc/stat");

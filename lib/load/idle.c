@@ -131,12 +131,11 @@ static int bind_next(const struct cpus *cpus, int i)
 }
 
 /*
- * Whether a trial shows that idle time is measured.  If the machine is not idle it is repeated on other CPUs, and
- * other programs are assumed to go on as they did before the thread worked.  *sleeps is false if the last CPU never
- * slept, or was not counted.  Leaves the thread on that CPU.
+ * Returns NULL if a trial shows that idle time is measured, or why it is not known to be.  If the machine is not idle the
+ * trial is repeated on other CPUs, and other programs are assumed to go on as they did before the thread worked.  *sleeps
+ * is false if the last CPU never slept, or was not counted.  Leaves the thread on that CPU.
  */
-static bool trial_passes(const struct idle_clock *clock, const struct cpus *cpus, bool *sleeps,
-			 char why[DIE_MAX])
+static const char *trial(const struct idle_clock *clock, const struct cpus *cpus, bool *sleeps)
 {
 	const double doubt = clock != NULL ? TRY_CLOCK : TRY_DOUBT;
 	struct trial t = {.awake = 1}, rest = {.awake = 0};
@@ -144,12 +143,9 @@ static bool trial_passes(const struct idle_clock *clock, const struct cpus *cpus
 
 	for (i = 0; i < TRY_MOST; i++) {
 		cpu = bind_next(cpus, cpu);
-		if (cpu < 0) {
-			snprintf(why, DIE_MAX,
-				 "this program may run on none of the measured CPUs: check the "
-				 "cpuset, or choose others by --on-cpus");
-			return false;
-		}
+		if (cpu < 0)
+			return "this program may run on none of the measured CPUs: check the cpuset, or "
+			       "choose others by --on-cpus";
 		if (i > 0)
 			rest = try_cpu(clock, cpus->id[cpu], 0);
 		t = try_cpu(clock, cpus->id[cpu], TRY_WORK_NS);
@@ -157,27 +153,23 @@ static bool trial_passes(const struct idle_clock *clock, const struct cpus *cpus
 		/* If the CPU never slept the thread had no time to work, and both shares are alike. */
 		*sleeps = t.awake <= 1 - TRY_ASLEEP; /* not where it is NAN */
 		if (*sleeps && t.woken && fabs(t.awake - rest.awake - t.worked) <= doubt)
-			return true;
+			return NULL;
 	}
 	if (isnan(t.awake))
-		snprintf(why, DIE_MAX, NOT_COUNTED, cpus->id[cpu]);
-	else if (!*sleeps)
-		snprintf(why, DIE_MAX,
-			 "CPU %d never sleeps, since a program soaks it or spins there: end it",
-			 cpus->id[cpu]);
-	else if (!t.woken)
-		snprintf(why, DIE_MAX,
-			 "BPF programs do not see the interrupts that end the sleep of CPU %d",
-			 cpus->id[cpu]);
-	else
-		snprintf(
-			why, DIE_MAX,
-			"%s not measure the idle time of CPU %d: %.0f%% was counted beside work of "
-			"%.0f%% (%sa busy machine)",
-			clock != NULL ? "BPF programs do" : "the kernel does", cpus->id[cpu],
-			100 * (t.awake - rest.awake), 100 * t.worked,
-			clock != NULL ? "" : "no NO_HZ, or ");
-	return false;
+		return text_of(NOT_COUNTED, cpus->id[cpu]);
+	if (!*sleeps)
+		return text_of(
+			"CPU %d never sleeps, since a program soaks it or spins there: end it",
+			cpus->id[cpu]);
+	if (!t.woken)
+		return text_of(
+			"BPF programs do not see the interrupts that end the sleep of CPU %d",
+			cpus->id[cpu]);
+	return text_of("%s not measure the idle time of CPU %d: %.0f%% was counted beside work of "
+		       "%.0f%% (%sa busy machine)",
+		       clock != NULL ? "BPF programs do" : "the kernel does", cpus->id[cpu],
+		       100 * (t.awake - rest.awake), 100 * t.worked,
+		       clock != NULL ? "" : "no NO_HZ, or ");
 }
 
 /* The first of these CPUs that /proc/stat lacks; -1: none. */
@@ -194,60 +186,64 @@ static int find_missing(const struct cpus *cpus)
 	return i < cpus->n ? cpus->id[i] : -1;
 }
 
-/* Runs, and sleeps, on each of these CPUs: the clock counts it from then on. */
-static bool visit_cpus(const struct cpus *cpus, char why[DIE_MAX])
+/* Runs, and sleeps, on each of these CPUs: the clock counts it from then on.  Returns NULL or why it cannot. */
+static const char *visit_cpus(const struct cpus *cpus)
 {
 	int i;
 
-	for (i = 0; i < cpus->n && cpu_bind(cpus->id[i]) == 0; i++)
+	for (i = 0; i < cpus->n; i++) {
+		if (cpu_bind(cpus->id[i]) != 0)
+			return text_of(
+				"this program may not run on CPU %d: check the cpuset, or choose "
+				"others by --on-cpus",
+				cpus->id[i]);
 		sleep_ns(VISIT_NS);
-	if (i < cpus->n)
-		snprintf(why, DIE_MAX,
-			 "this program may not run on CPU %d: check the cpuset, or choose others "
-			 "by --on-cpus",
-			 cpus->id[i]);
-	return i == cpus->n;
+	}
+	return NULL;
 }
 
-/* Opens the clock; whether it can be had here, and a trial shows that it counts. */
-static bool clock_start(struct instrument *in, const struct cpus *cpus, bool *sleeps,
-			char why[DIE_MAX])
+/* Opens the clock.  Returns NULL, or why it cannot be had here, or a trial shows that it does not count. */
+static const char *clock_start(struct instrument *in, const struct cpus *cpus, bool *sleeps)
 {
+	const char *why;
+
 	in->clock = alloc_or_die(1, sizeof(*in->clock), "idle time");
-	if (idle_clock_open(in->clock, cpus->id[cpus->n - 1], why) && visit_cpus(cpus, why) &&
-	    trial_passes(in->clock, cpus, sleeps, why))
-		return true;
-	idle_stop(in);
-	return false;
+	why = idle_clock_open(in->clock, cpus->id[cpus->n - 1]);
+	if (why == NULL)
+		why = visit_cpus(cpus);
+	if (why == NULL)
+		why = trial(in->clock, cpus, sleeps);
+	if (why != NULL)
+		idle_stop(in);
+	return why;
 }
 
-bool idle_start(struct instrument *in, const struct cpus *cpus, bool by_clock, char why[DIE_MAX])
+const char *idle_start(struct instrument *in, const struct cpus *cpus, bool by_clock)
 {
 	const int missing = find_missing(cpus);
-	char columns[DIE_MAX] = "", clock[DIE_MAX] = "";
-	bool measured = false, sleeps = true;
+	const char *columns = "", *clock = "";
+	bool sleeps = true;
 	cpu_mask bound;
 
 	*in = (struct instrument){.kind = &by_idle_time};
 	in->whole = cpus->n == sysconf(_SC_NPROCESSORS_ONLN);
-	*why = '\0';
-	if (missing >= 0) {
-		string_append(why, DIE_MAX, "--idle: " NOT_COUNTED, missing);
-		return false;
-	}
+	if (missing >= 0)
+		return text_of("--idle: " NOT_COUNTED, missing);
 	sched_getaffinity(0, sizeof(bound), bound);
-	if (!by_clock && cpu_times_are_measured(cpus, columns))
-		measured = trial_passes(NULL, cpus, &sleeps, columns);
-	if (!measured && sleeps)
-		measured = clock_start(in, cpus, &sleeps, clock);
+	if (!by_clock)
+		columns = cpu_times_check(cpus);
+	if (columns == NULL)
+		columns = trial(NULL, cpus, &sleeps);
+	if (columns != NULL && sleeps)
+		clock = clock_start(in, cpus, &sleeps);
 	sched_setaffinity(0, sizeof(bound), bound);
+	if (columns == NULL || clock == NULL)
+		return NULL;
 	if (by_clock)
-		string_append(why, DIE_MAX, "--idle=clock: %s", clock);
-	else if (!sleeps)
-		string_append(why, DIE_MAX, "--idle: %s", *clock != '\0' ? clock : columns);
-	else
-		string_append(why, DIE_MAX, "--idle: %s; and %s; or " SOAK_INSTEAD, columns, clock);
-	return measured;
+		return text_of("--idle=clock: %s", clock);
+	if (!sleeps)
+		return text_of("--idle: %s", *clock != '\0' ? clock : columns);
+	return text_of("--idle: %s; and %s; or " SOAK_INSTEAD, columns, clock);
 }
 
 void idle_stop(struct instrument *in)

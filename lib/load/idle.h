@@ -1,7 +1,8 @@
 /*
  * idle.h: how long the CPUs slept, as the kernel counts it: the instrument that disturbs nothing.
  *
- *	if (!idle_start(&in, &cpus, false, why))
+ *	why = idle_start(&in, &cpus, false);
+ *	if (why != NULL)
  *		die("%s", why);
  *	...
  *	idle_stop(&in);
@@ -19,9 +20,9 @@
  * Starts to measure these CPUs: by the columns, if the kernel measures them and `by_clock` is false; otherwise by the
  * clock.  For either a trial decides.  On one CPU, for a fifth of a second, a thread works for 1 ms in every 4 ms, and
  * its own CPU clock tells for how long; the clock must also see the interrupts that wake it.  If other programs disturb
- * the trial it is repeated.  Returns false, with a message in `why`, if neither measures, or a CPU never sleeps.
+ * the trial it is repeated.  Returns NULL, or why neither measures, as if a CPU never sleeps.
  */
-bool idle_start(struct instrument *in, const struct cpus *cpus, bool by_clock, char why[DIE_MAX]);
+const char *idle_start(struct instrument *in, const struct cpus *cpus, bool by_clock);
 
 /* Ends what idle_start() has started; does nothing to other instruments. */
 void idle_stop(struct instrument *in);

@@ -73,28 +73,25 @@ static bool btf_find(const char *btf, size_t size, uint32_t id[IDLE_CLOCK_HOOKS]
 	return true;
 }
 
-/* Reads the numbers of the hooks from the kernel's file; or stores in `why` what is missing. */
-static bool hooks_find(const char *path, uint32_t id[IDLE_CLOCK_HOOKS], char why[DIE_MAX])
+/* Reads the numbers of the hooks from the kernel's file.  Returns NULL or what is missing. */
+static const char *hooks_find(const char *path, uint32_t id[IDLE_CLOCK_HOOKS])
 {
 	size_t size;
 	char *btf = file_read_all(path, &size);
 	bool known;
 	int k;
 
-	if (btf == NULL) {
-		snprintf(why, DIE_MAX, "%s: %s: the kernel needs CONFIG_DEBUG_INFO_BTF", path,
-			 strerror(errno));
-		return false;
-	}
+	if (btf == NULL)
+		return text_of("%s: %s: the kernel needs CONFIG_DEBUG_INFO_BTF", path,
+			       strerror(errno));
 	known = btf_find(btf, size, id);
 	free(btf);
-	for (k = 0; k < IDLE_CLOCK_HOOKS && id[k] != 0;)
-		k++;
 	if (!known)
-		snprintf(why, DIE_MAX, "%s: its form is not known", path);
-	else if (k < IDLE_CLOCK_HOOKS)
-		snprintf(why, DIE_MAX, "%s: the kernel has no function %s", path, hooks[k]);
-	return known && k == IDLE_CLOCK_HOOKS;
+		return text_of("%s: its form is not known", path);
+	for (k = 0; k < IDLE_CLOCK_HOOKS; k++)
+		if (id[k] == 0)
+			return text_of("%s: the kernel has no function %s", path, hooks[k]);
+	return NULL;
 }
 
 /*
@@ -215,42 +212,40 @@ static int attach(const struct bpf_insn *program, int n, uint32_t function)
  * The clock.
  */
 
-/* Stores why bpf(2) has failed. */
-static void explain(int error, char why[DIE_MAX])
+/* Why bpf(2) has failed. */
+static const char *explain(int error)
 {
 	char self[256] = "";
 
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		strcpy(self, program_invocation_name);
 	if (error == EPERM)
-		snprintf(why, DIE_MAX,
-			 "bpf(2) needs CAP_BPF and CAP_PERFMON: become root, or run "
-			 "'setcap cap_bpf,cap_perfmon+ep %s'; a lockdown of the kernel, a security "
-			 "module or a container may forbid it, too",
-			 printable(self));
-	else
-		snprintf(why, DIE_MAX,
-			 "bpf(2): error %d (%s): the kernel needs CONFIG_BPF_JIT and "
-			 "CONFIG_FUNCTION_TRACER",
-			 error, strerror(error));
+		return text_of(
+			"bpf(2) needs CAP_BPF and CAP_PERFMON: become root, or run "
+			"'setcap cap_bpf,cap_perfmon+ep %s'; a lockdown of the kernel, a security "
+			"module or a container may forbid it, too",
+			printable(self));
+	return text_of("bpf(2): error %d (%s): the kernel needs CONFIG_BPF_JIT and "
+		       "CONFIG_FUNCTION_TRACER",
+		       error, strerror(error));
 }
 
-bool idle_clock_open(struct idle_clock *c, int last, char why[DIE_MAX])
+const char *idle_clock_open(struct idle_clock *c, int last)
 {
 	union bpf_attr a = {.map_type = BPF_MAP_TYPE_ARRAY};
 	struct bpf_insn program[CODE_MAX];
 	uint32_t id[IDLE_CLOCK_HOOKS];
 	void *map = MAP_FAILED;
-	bool open;
+	const char *why;
 	int k;
 
 	*c = (struct idle_clock){.map = -1, .link = {-1, -1, -1, -1}};
 #if !(defined(__x86_64__) || defined(__aarch64__)) || !defined(__LP64__)
-	snprintf(why, DIE_MAX, "it works on 64-bit x86 and arm64 only");
-	return false;
+	return "it works on 64-bit x86 and arm64 only";
 #endif
-	if (!hooks_find(KERNEL_BTF, id, why))
-		return false;
+	why = hooks_find(KERNEL_BTF, id);
+	if (why != NULL)
+		return why;
 	c->size = ((size_t)last + 1) << CPU_SHIFT;
 	a.key_size = sizeof(uint32_t);
 	a.value_size = (uint32_t)c->size;
@@ -259,18 +254,18 @@ bool idle_clock_open(struct idle_clock *c, int last, char why[DIE_MAX])
 	c->map = bpf(BPF_MAP_CREATE, &a);
 	if (c->map >= 0)
 		map = mmap(NULL, c->size, PROT_READ, MAP_SHARED, c->map, 0);
-	open = map != MAP_FAILED;
-	if (open)
+	if (map != MAP_FAILED)
 		c->cpu = map;
-	for (k = 0; k < IDLE_CLOCK_HOOKS && open; k++) {
+	for (k = 0; k < IDLE_CLOCK_HOOKS && map != MAP_FAILED; k++) {
 		c->link[k] = attach(program, assemble(k, c->map, last + 1, program), id[k]);
-		open = c->link[k] >= 0;
+		if (c->link[k] < 0)
+			break;
 	}
-	if (!open) {
-		explain(errno, why);
-		idle_clock_close(c);
-	}
-	return open;
+	if (map != MAP_FAILED && k == IDLE_CLOCK_HOOKS)
+		return NULL;
+	why = explain(errno);
+	idle_clock_close(c);
+	return why;
 }
 
 double idle_clock_seconds(const struct idle_clock *c, int cpu, uint64_t ns)

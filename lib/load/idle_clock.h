@@ -3,7 +3,8 @@
  * at which Linux up to 7.1 itself began and ended idle time: at the entry and the exit of the idle loop, and of
  * interrupts in it.  A reading is a load from memory.
  *
- *	if (!idle_clock_open(&c, cpus->id[cpus->n - 1], why))
+ *	why = idle_clock_open(&c, cpus->id[cpus->n - 1]);
+ *	if (why != NULL)
  *		die("%s", why);
  *	idle = idle_clock_seconds(&c, cpu, now_ns());
  *	...
@@ -38,11 +39,8 @@ struct idle_clock {
 	size_t size;                               /* of that memory, in bytes */
 };
 
-/*
- * Starts the clock of CPUs 0 to `last`.  Returns false, with a message in `why` of what this machine lacks, if it
- * cannot be had.
- */
-bool idle_clock_open(struct idle_clock *c, int last, char why[DIE_MAX]);
+/* Starts the clock of CPUs 0 to `last`.  Returns NULL, or what this machine lacks for it. */
+const char *idle_clock_open(struct idle_clock *c, int last);
 
 /* For how long a CPU was idle, in seconds, up to a moment of CLOCK_MONOTONIC that has just passed. */
 double idle_clock_seconds(const struct idle_clock *c, int cpu, uint64_t ns);

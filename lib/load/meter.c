@@ -240,7 +240,7 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 {
 	struct gauge *g = &m->gauge;
 	struct calibration *c = &g->calibration;
-	char why[DIE_MAX];
+	const char *why;
 
 	gauge_prepare_or_die(g, setup);
 	g->baseline = c->cpu != NULL ? BASELINE_FILE : BASELINE_IDLE;
@@ -249,8 +249,8 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 	pthread_rwlock_init(&m->lock, NULL);
 	if (setup->soak) {
 		g->instrument.kind = &by_soaking;
-		g->instrument.soaker = soaker_start(&c->cpus, SOAK_WAIT, true, &m->holder, why);
-		if (g->instrument.soaker == NULL)
+		why = soaker_start(&g->instrument.soaker, &c->cpus, SOAK_WAIT, true, &m->holder);
+		if (why != NULL)
 			die("%s", why);
 	} else if (!gauge_start_instrument(g)) {
 		return;

@@ -91,33 +91,30 @@ static bool lock_take(int fd, double seconds, struct lock_holder *h)
  * Start and end.
  */
 
-/* Whether the soakers have ended; if so, `why` has the message. */
-static bool has_ended(const struct soaker *s, char why[DIE_MAX])
+/* Returns NULL if the soakers run, or why they have ended. */
+static const char *end_of(const struct soaker *s)
 {
 	int status, i, e;
 
 	if (waitpid(s->keeper, &status, WNOHANG) != s->keeper)
-		return false;
+		return NULL;
 	idle_group_remove(&s->group, REMOVE_TRIES);
-	snprintf(why, DIE_MAX,
-		 "the soakers could not be started: memory or threads ran out (see ulimit -a)");
 	if (WIFSIGNALED(status))
-		snprintf(why, DIE_MAX, "the keeper of the soakers was killed by signal %d",
-			 WTERMSIG(status));
-	else if (WEXITSTATUS(status) > 128)
-		snprintf(why, DIE_MAX, "the soaker was killed by signal %d",
-			 WEXITSTATUS(status) - 128);
-	for (i = 0; i < s->n && !WIFSIGNALED(status); i++)
+		return text_of("the keeper of the soakers was killed by signal %d",
+			       WTERMSIG(status));
+	for (i = 0; i < s->n; i++)
 		if ((e = atomic_load(&s->cpu[i].bind_errno)) != 0)
-			snprintf(why, DIE_MAX, "cannot soak CPU %d: %s", s->cpu[i].id, strerror(e));
-	return true;
+			return text_of("cannot soak CPU %d: %s", s->cpu[i].id, strerror(e));
+	return WEXITSTATUS(status) > 128
+		       ? text_of("the soaker was killed by signal %d", WEXITSTATUS(status) - 128)
+		       : "the soakers could not be started: memory or threads ran out (see ulimit -a)";
 }
 
 void soaker_check_or_die(const struct soaker *s)
 {
-	char why[DIE_MAX];
+	const char *why = end_of(s);
 
-	if (has_ended(s, why))
+	if (why != NULL)
 		die("%s", why);
 }
 
@@ -132,11 +129,12 @@ static void warn_of_weight(struct soaker *s, const char *what, int error)
 
 /*
  * Waits until each CPU's soaker has run.  A soaker never runs on a CPU that other programs occupy: that is
- * load, not failure.  Returns false, with a message in `why`, if the soakers have ended.
+ * load, not failure.  Returns NULL, or why the soakers have ended.
  */
-static bool wait_until_running(const struct soaker *s, char why[DIE_MAX])
+static const char *wait_until_running(const struct soaker *s)
 {
 	const uint64_t until = now_ns() + SOAK_START_NS;
+	const char *why;
 	int i;
 
 	for (i = 0; i < s->n; i++)
@@ -145,39 +143,42 @@ static bool wait_until_running(const struct soaker *s, char why[DIE_MAX])
 				warnx("CPU %d left its soaker no time in 5 seconds: another "
 				      "program, perhaps a real-time one, has it: see top(1)",
 				      s->cpu[i].id);
-				return true;
+				return NULL;
 			}
 			sleep_ns(1000000);
-			if (has_ended(s, why))
-				return false;
+			why = end_of(s);
+			if (why != NULL)
+				return why;
 		}
-	return true;
+	return NULL;
 }
 
 /*
- * Starts the keeper, and waits until the soakers run, or have run and are parked.  Returns false, with a message in
- * `why`, if they could not be started.
+ * Starts the keeper, and waits until the soakers run, or have run and are parked.  Returns NULL, or why they could not be
+ * started.
  */
-static bool soaker_fork(struct soaker *s, char why[DIE_MAX])
+static const char *soaker_fork(struct soaker *s)
 {
 	int ends[2] = {-1, -1};
+	const char *why;
 	pid_t pid;
 
 	signal(SIGCHLD, SIG_DFL); /* were it ignored, the keeper could not be waited for */
 	if (pipe2(ends, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
-		snprintf(why, DIE_MAX, "cannot start the soakers: %s", strerror(errno));
+		why = text_of("cannot start the soakers: %s", strerror(errno));
 		close(ends[0]);
 		close(ends[1]);
-		return false;
+		return why;
 	}
 	if (pid == 0)
 		keeper_main(s, ends);
 	s->keeper = pid; /* the child shares *s */
 	close(ends[0]);
 	s->pipe = ends[1];
-	if (!wait_until_running(s, why)) {
+	why = wait_until_running(s);
+	if (why != NULL) {
 		close(s->pipe);
-		return false;
+		return why;
 	}
 	if (s->policy_errno != 0)
 		warn_of_weight(s, "SCHED_IDLE or nice 19", s->policy_errno);
@@ -186,7 +187,7 @@ static bool soaker_fork(struct soaker *s, char why[DIE_MAX])
 		warn_of_weight(s, "the idle control group", s->group_errno);
 	else if (s->group_errno != 0 && s->autogroup_errno != 0)
 		warn_of_weight(s, "/proc/PID/autogroup", s->autogroup_errno);
-	return true;
+	return NULL;
 }
 
 /* The CPU time that the soaker of the i-th CPU has had, by its own clock. */
@@ -235,21 +236,22 @@ static void soaker_free(struct soaker *s)
 	munmap(s, sizeof(*s) + (size_t)s->n * sizeof(s->cpu[0]));
 }
 
-struct soaker *soaker_start(const struct cpus *cpus, double wait, bool parkable,
-			    struct lock_holder *h, char why[DIE_MAX])
+const char *soaker_start(struct soaker **started, const struct cpus *cpus, double wait,
+			 bool parkable, struct lock_holder *h)
 {
 	const size_t size = sizeof(struct soaker) + (size_t)cpus->n * sizeof(struct soak_cpu);
 	struct soaker *s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 				0);
+	const char *why;
 	int i;
 
 	h->pid = -1;
 	if (s == MAP_FAILED || (s->lock = open_retry(LOCK_FILE, O_RDONLY)) < 0) {
-		snprintf(why, DIE_MAX, "cannot start the soakers: memory, or " LOCK_FILE ": %s",
-			 strerror(errno));
+		why = text_of("cannot start the soakers: memory, or " LOCK_FILE ": %s",
+			      strerror(errno));
 		if (s != MAP_FAILED)
 			munmap(s, size);
-		return NULL;
+		return why;
 	}
 	s->n = cpus->n;
 	s->online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -260,21 +262,22 @@ struct soaker *soaker_start(const struct cpus *cpus, double wait, bool parkable,
 		s->cpu[i].id = cpus->id[i];
 		s->cpu[i].soaker = s;
 	}
-	if (!lock_take(s->lock, wait, h)) {
-		snprintf(
-			why, DIE_MAX,
+	s->parked = !lock_take(s->lock, wait, h);
+	if (s->parked != 0 && !parkable)
+		why = text_of(
 			"CPUs are being soaked already, by %s (pid %d): wait for it (--wait SECS) or "
 			"stop it (on one host one -c measures both ends)",
 			h->name, h->pid);
-		s->parked = 1;
-	}
-	if ((s->parked != 0 && !parkable) || !soaker_fork(s, why)) {
+	else
+		why = soaker_fork(s);
+	if (why != NULL) {
 		soaker_free(s);
-		return NULL;
+		return why;
 	}
 	if (s->parked == 0)
 		try_yield(s, cpus);
-	return s;
+	*started = s;
+	return NULL;
 }
 
 void soaker_park(struct soaker *s)

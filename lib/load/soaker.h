@@ -1,8 +1,8 @@
 /*
  * soaker.h: keeps every CPU busy at the lowest priority, and counts how much idle work was done.
  *
- *	s = soaker_start(&cpus, SOAK_WAIT, false, &holder, why);
- *	if (s == NULL)
+ *	why = soaker_start(&s, &cpus, SOAK_WAIT, false, &holder);
+ *	if (why != NULL)
  *		die("%s", why);
  *	soak_count(s, 0, &from);
  *	...
@@ -50,14 +50,14 @@ struct load_sample {
 #define SOAK_WAIT 2
 
 /*
- * Starts soaking and returns when the soaker of every CPU runs; or NULL, with a message in `why`, if that cannot be.
+ * Starts soaking and returns NULL when the soaker of every CPU runs, or why that cannot be.
  * If another set of soakers still runs after `wait` seconds, stores the program that has it in *h, otherwise makes
  * h->pid -1.  Beside another set soakers that are parkable sleep from the start, without the lock; others cannot be.
  * Warns if a CPU leaves its soaker no time, if the soakers may take CPU from other programs, and if they do not yield
  * to them.  To be called before there are threads.
  */
-struct soaker *soaker_start(const struct cpus *cpus, double wait, bool parkable,
-			    struct lock_holder *h, char why[DIE_MAX]);
+const char *soaker_start(struct soaker **started, const struct cpus *cpus, double wait,
+			 bool parkable, struct lock_holder *h);
 
 /* Puts the soakers to sleep, and unlocks the machine.  Their counts are invalid until they run again. */
 void soaker_park(struct soaker *s);

@@ -72,7 +72,7 @@ static void test_btf(void)
 {
 	const char *path = "/proc/self/fd/200";
 	uint32_t id[IDLE_CLOCK_HOOKS];
-	char why[DIE_MAX];
+	const char *why;
 	size_t i, wrong = 0;
 
 	make_btf();
@@ -87,17 +87,18 @@ static void test_btf(void)
 		(void)find(btf_size, id);
 		btf[i / 8] ^= (char)(1 << i % 8); /* NOLINT(bugprone-narrowing-conversions) */
 	}
-	ok(!hooks_find(path, id, why) && strstr(why, "CONFIG_DEBUG_INFO_BTF") != NULL,
+	why = hooks_find(path, id);
+	ok(why != NULL && strstr(why, "CONFIG_DEBUG_INFO_BTF") != NULL,
 	   "a kernel without BTF: the message names the option");
 	ok(dup2(memfd_create("btf", 0), 200) == 200 &&
-		   write(200, btf, btf_size) == (ssize_t)btf_size && hooks_find(path, id, why),
+		   write(200, btf, btf_size) == (ssize_t)btf_size && hooks_find(path, id) == NULL,
 	   "BTF is read from a file");
 	btf[sizeof(struct btf_header) + 5] = 'T';
-	ok(pwrite(200, btf, btf_size, 0) > 0 && !hooks_find(path, id, why) &&
+	ok(pwrite(200, btf, btf_size, 0) > 0 && (why = hooks_find(path, id)) != NULL &&
 		   strstr(why, "no function tick_nohz_idle_enter") != NULL,
 	   "a kernel without one of the functions: the message names the function");
 	put_type(NULL, 31, 0, 0);
-	ok(pwrite(200, btf, btf_size, 0) > 0 && !hooks_find(path, id, why) &&
+	ok(pwrite(200, btf, btf_size, 0) > 0 && (why = hooks_find(path, id)) != NULL &&
 		   strstr(why, "form is not known") != NULL,
 	   "BTF of a form that is not known is rejected");
 	close(200);
@@ -207,11 +208,12 @@ static void test_clock(void)
 	struct idle_clock c = {.cpu = NULL};
 	const int files = open_files();
 	const uint64_t begun = now_ns();
-	char why[DIE_MAX] = "";
+	const char *why;
 	double idle = 0;
 
 	idle_clock_close(&c);
-	if (idle_clock_open(&c, 0, why)) {
+	why = idle_clock_open(&c, 0);
+	if (why == NULL) {
 		cpu_bind(0);
 		sleep_ns(2000000);
 		idle = idle_clock_seconds(&c, 0, now_ns());
@@ -223,10 +225,10 @@ static void test_clock(void)
 		   "where there is no clock: why");
 	}
 	ok(open_files() == files, "nothing of a clock stays open");
-	explain(EPERM, why);
-	has(why, "'setcap cap_bpf,cap_perfmon+ep /", "without the permission: the way to it");
-	explain(EOPNOTSUPP, why);
-	has(why, "CONFIG_FUNCTION_TRACER", "where it cannot be attached: what the kernel needs");
+	has(explain(EPERM), "'setcap cap_bpf,cap_perfmon+ep /",
+	    "without the permission: the way to it");
+	has(explain(EOPNOTSUPP), "CONFIG_FUNCTION_TRACER",
+	    "where it cannot be attached: what the kernel needs");
 }
 
 TESTS(test_btf, test_programs, test_verifier, test_clock)
