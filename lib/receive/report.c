@@ -42,7 +42,7 @@ static void print_summary(struct report *r, const char *name, const struct figur
 	snprintf(indented, sizeof(indented), "  %s: ", name);
 	wrap_add(&w, "", "%s%s", indented + 2, f->cut ? bytes : throughput_text(f));
 	if (!isnan(f->host.load))
-		wrap_add(&w, ", ", "%s", load_format(f, false));
+		wrap_add(&w, ", ", "%s", load_format(f));
 	if (!f->cut)
 		wrap_add(&w, ", ", "%s", bytes);
 	if (is_client)
@@ -61,11 +61,8 @@ static void print_summary(struct report *r, const char *name, const struct figur
 			 (uintmax_t)stalls->n, plural(stalls->n), f->longest_stall / 1e6,
 			 seconds_between(stalls->start_ns, stalls->first[0].at_ns),
 			 time_text(stalls->first[0].at_ns, false));
-	if (!isnan(f->host.load))
-		wrap_add(&w, ", ", "load of %.4g CPUs%s", f->host.cpus,
-			 is_client && f->clients > 1
-				 ? text_of(" and all %ju clients", (uintmax_t)f->clients)
-				 : "");
+	if (!isnan(f->host.load) && is_client && f->clients > 1)
+		wrap_add(&w, ", ", "load of all %ju clients", (uintmax_t)f->clients);
 	putchar('\n');
 	flush(r);
 }
@@ -235,7 +232,7 @@ void report_replies(struct report *r, const struct figures *f, double start,
 	} else if (total == NULL) {
 		intervals_row(&r->intervals, f, start, true, "");
 	} else { /* no rate, which would be a mean over idle hours */
-		printf("total: %" PRIu64 " %s, %" PRIu64 " byte%s; %" PRIu64 " refused, %" PRIu64
+		printf("total: %" PRIu64 " %s, %" PRIu64 " byte%s; %" PRIu64 " rejected, %" PRIu64
 		       " silent, %" PRIu64 " too large, %" PRIu64 " broken\n",
 		       f->calls, f->calls == 1 ? "reply" : "replies", f->bytes, plural(f->bytes),
 		       total->refused, total->silent, total->too_large, total->broken);

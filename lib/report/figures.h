@@ -81,9 +81,10 @@ enum figure_kind {
 	FIGURE_NUMBER, /* a whole number */
 	FIGURE_CPUS,   /* a number of CPUs */
 	FIGURE_SECONDS,
-	FIGURE_US,        /* microseconds; text has ms */
-	FIGURE_BYTES,     /* text has KiB */
-	FIGURE_RATE,      /* per second */
+	FIGURE_US,    /* microseconds; text has ms */
+	FIGURE_STALL, /* microseconds between looks at a count; 0: it never stood still for two */
+	FIGURE_BYTES, /* text has KiB */
+	FIGURE_RATE,  /* per second */
 	FIGURE_BYTE_RATE, /* bytes per second; JSON has bits */
 	FIGURE_BIT_RATE,  /* bits per second */
 	FIGURE_COST,      /* us/KiB, negative if the load is */

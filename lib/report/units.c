@@ -79,7 +79,7 @@ static const char *bit_rate_text(double bits)
  * The throughput and the load of a transfer.
  */
 
-const char *load_format(const struct figures *f, bool with_cpus)
+const char *load_format(const struct figures *f)
 {
 	const struct load *l = &f->host;
 	const char *option = limits_option(l->unsafe);
@@ -91,9 +91,9 @@ const char *load_format(const struct figures *f, bool with_cpus)
 					      : "load not measured: %s",
 			       limits_format(l->unsafe), option);
 	return text_of(
-		"%sload %s%s%s", strcmp(l->instrument, LOAD_BY_IDLE) == 0 ? "unsoaked " : "",
-		load_text(l->load, l->uncertainty, l->unsafe),
-		with_cpus ? text_of(" of %.4g CPUs", l->cpus) : "",
+		"%sload %s of %.4g CPU%s%s",
+		strcmp(l->instrument, LOAD_BY_IDLE) == 0 ? "unsoaked " : "",
+		load_text(l->load, l->uncertainty, l->unsafe), l->cpus, l->cpus == 1 ? "" : "s",
 		isnan(figures_cost(f))
 			? ""
 			: text_of(", cost %s us/KiB", cost_text(figures_cost(f), NAN, l->unsafe)));
@@ -154,6 +154,8 @@ const char *figure_text(const struct figure *row, const struct figures *f)
 	case FIGURE_CPUS: return text_of("%.4g", value);
 	case FIGURE_SECONDS: return decimal(value, decimals(value));
 	case FIGURE_US: return decimal(value / 1000, 3);
+	case FIGURE_STALL: /* with many streams the looks are rarer */
+		return value > 0 ? grouped(value / 1000) : f->clients > 16 ? "< 200" : "< 40";
 	case FIGURE_BYTES: return grouped(value / 1024);
 	case FIGURE_BIT_RATE: return bit_rate_text(value);
 	case FIGURE_COST: return cost_text(value, NAN, f->host.unsafe);

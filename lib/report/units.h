@@ -31,7 +31,7 @@ const char *cost_text(double us, double half, unsigned unsafe);
  * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, without the cost if no byte was moved; `load not measured: baseline_busy
  * (try --wait-idle)` if the load is NAN and there are reasons, else an empty string.
  */
-const char *load_format(const struct figures *f, bool with_cpus);
+const char *load_format(const struct figures *f);
 
 /* `1234 kbytes/sec (0.010 Gbit/s)`: "kbytes" are KiB, as in the 2001 tools. */
 const char *throughput_text(const struct figures *f);

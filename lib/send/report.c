@@ -194,7 +194,7 @@ static void print_report(const struct send_options *opt, const struct send_resul
 {
 	const struct figures *sent = &res->sent;
 	const bool on_lo = res->local && strcmp(res->target.interface, "lo") == 0;
-	const char *load = load_format(sent, true);
+	const char *load = load_format(sent);
 	char why[DIE_MAX];
 
 	report("%s%s%s\n", throughput_text(sent), load[0] != '\0' ? ", " : "", load);

@@ -290,7 +290,7 @@ static void stalls_text(const struct requests *q, bool brief)
 
 	if (stalled == 0)
 		return;
-	report("  STALLED: %" PRIu64 " of %" PRIu64 " %ss, %.4g%%\n", stalled, n, noun(q),
+	report("  STALLED: %" PRIu64 " of %" PRIu64 " %ss, %.3g%%\n", stalled, n, noun(q),
 	       100 * (double)stalled / (double)n);
 	if (brief)
 		return;
@@ -357,7 +357,7 @@ static void host_text(const struct requests *q, bool quiet)
 	const uint64_t connections = q->latency[TOTAL].n;
 	const struct figures *f = &q->host;
 	const struct load *l = &f->host;
-	const char *load = load_format(f, true);
+	const char *load = load_format(f);
 
 	if (load[0] != '\0')
 		report("%s%s", quiet ? ", " : "\n  ", load);

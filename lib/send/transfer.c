@@ -221,6 +221,7 @@ static void sum_up(struct transfer *t)
 		res->receipts++;
 		figures_add(&res->received, &s->received);
 	}
+	res->sent.clients = (uint64_t)t->opt->streams;
 	res->stalls.start_ns = t->run->start_ns;
 	find_host(res, t->opt->streams);
 	run_host_figures(t->run, &res->sent);

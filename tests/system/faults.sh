@@ -179,7 +179,7 @@ right()
 		' outcome="$outcome" out
 }
 counted=failure_in_total
-failure_in_total() { ! grep -q '^total: .*; 0 refused, 0 silent, 0 too large, 0 broken$' out; }
+failure_in_total() { ! grep -q '^total: .*; 0 rejected, 0 silent, 0 too large, 0 broken$' out; }
 args='--reply'
 faults 'zcs --reply' zcs
 

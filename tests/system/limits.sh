@@ -111,7 +111,7 @@ beside '--allow with --raw and --reply: a rejected client is reset, or told noth
 	stop_zcs
 	cat zcs.err zcs.out
 	grep -q "rejected: not in --allow" zcs.err
-	grep -Eq "^total: 1 reply, 1 byte; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out
+	grep -Eq "^total: 1 reply, 1 byte; 4 rejected, 0 silent, 0 too large, 0 broken$" zcs.out
 	start_zcs --allow 127.0.0.2 --raw
 	told 127.0.0.1 ../stream | grep -qx closed
 	exits 1 "$zcc" -s 0 -p "$PORT" --raw -n 100 ../file
@@ -149,7 +149,7 @@ beside '--max-clients 4 --reply: an address has three places, and another the fo
 	[ "$(grep -c ': rejected: ' zcs.err)" -eq 2 ]
 	for told in held held.new; do wait_until counts -eq 1 grep -c '^said\|^closed' $told; done
 	stop_zcs || :
-	grep -q "^total: 0 replies, 0 bytes; 2 refused, " zcs.out
+	grep -q "^total: 0 replies, 0 bytes; 2 rejected, " zcs.out
 ) & later
 
 # --idle-timeout.

@@ -142,7 +142,7 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 			not grep -q failed out
 		done
 		stop_zcs
-		grep -Eq '^total: (160|320) replies, .*; 0 refused, 0 silent, 0 too large, 0 broken$' zcs.out
+		grep -Eq '^total: (160|320) replies, .*; 0 rejected, 0 silent, 0 too large, 0 broken$' zcs.out
 	) & later
 done
 beside '--mss: no larger segment is sent or asked for'; ( begin

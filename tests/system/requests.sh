@@ -29,7 +29,7 @@ beside 'zcs --reply: a client of 1999 gets what it asks for; -I has zeros while 
 	u32 100 | "$HELPERS/net" send -d 5 -k "$PORT" >got
 	[ "$(wc -c <got)" -eq 100 ]
 	stop_zcs
-	grep -x 'total: 59 replies, 3036250 bytes; 0 refused, 0 silent, 0 too large, [0-9]* broken' zcs.out
+	grep -x 'total: 59 replies, 3036250 bytes; 0 rejected, 0 silent, 0 too large, [0-9]* broken' zcs.out
 ) & later
 beside 'zcc --request: a line for each size as in 1999, the latencies, the title; with -q the line alone'; ( begin
 	start_zcs --reply
@@ -172,7 +172,7 @@ beside 'zcs --reply --idle-timeout and --max-reply: who is silent or asks for mo
 	cat zcs.err zcs.out
 	[ "$(grep -c "requested 1001 bytes, more than --max-reply" zcs.err)" -ge 10 ]
 	# On a busy machine the next client may come before both places are free again: it is refused.
-	refused=$(sed -n 's/^total: .*; \([0-9]*\) refused, 2 silent, \([0-9]*\) too large, .*/\1 + \2/p' zcs.out)
+	refused=$(sed -n 's/^total: .*; \([0-9]*\) rejected, 2 silent, \([0-9]*\) too large, .*/\1 + \2/p' zcs.out)
 	[ $(($refused)) -ge 50 ]
 ) & later
 beside 'zcc --request, too few descriptors: the line says what to raise, and not what the server lacks'; ( begin
@@ -201,7 +201,7 @@ beside '--request --keep: requests of a thread share a connection; a server that
 	hold_clients held -n 1 -f ask
 	wait_until grep -q closed held
 	stop_zcs
-	grep -q '; 0 refused, 1 silent, ' zcs.out
+	grep -q '; 0 rejected, 1 silent, ' zcs.out
 	start_zcs --reply
 	exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request 1 --keep -n 20
 	grep -q 'closes each connection after its reply: is there a zcs --reply --keep?' err

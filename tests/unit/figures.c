@@ -105,7 +105,7 @@ static void units_of(const struct figure *row, double *member, double *text)
 {
 	const enum figure_kind k = row->kind;
 
-	*member = k == FIGURE_US ? 1e3 : k == FIGURE_BYTES ? 1024 : 1;
+	*member = k == FIGURE_US || k == FIGURE_STALL ? 1e3 : k == FIGURE_BYTES ? 1024 : 1;
 	*text = k == FIGURE_LOAD || k == FIGURE_CHANGE || k == FIGURE_SHARE ? 100 : 1;
 }
 

@@ -67,8 +67,9 @@ static void init(const char *options)
 	res.sent.waits = waits;
 	res.sent.stalls = 1;
 	res.sent.longest_stall = 300000;
-	res.received = figures_of("bytes=2048000 seconds=0.05 reads=10 method=read load=0.5 "
-				  "cpus=1.5 unsafe=cpu_offline,steal clients=3 irq=0.0004");
+	res.received = figures_of(
+		"bytes=2048000 seconds=0.05 reads=10 longest_stall=0 method=read load=0.5 "
+		"cpus=1.5 unsafe=cpu_offline,steal clients=3 irq=0.0004");
 	rep = (struct send_report){
 		.opt = &opt,
 		.lock = REPORT_LOCK,
@@ -139,7 +140,7 @@ static void test_without_load(void)
 	set.builtin = true;
 	res.received.host.load = NAN;
 	res.received.host.unsafe = 0;
-	res.sent = figures_of("bytes=4096000 seconds=2");
+	res.sent = figures_of("bytes=4096000 seconds=2 longest_stall=0 clients=17");
 	expect(text(), "a report without receipt, load and TCP figures has neither");
 	res.receipts = 1;
 	set = (struct fileset){.n = 1, .bytes = 1};

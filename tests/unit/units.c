@@ -36,7 +36,7 @@ static void test_rates(void)
 	capture(STDOUT_FILENO);
 	for (i = 0; i < LENGTH(receipt); i++) {
 		f = figures_of(receipt[i]);
-		report("%s [%s]\n", throughput_text(&f), load_format(&f, true));
+		report("%s [%s]\n", throughput_text(&f), load_format(&f));
 	}
 	report("%s\n", bit_rate_text(75.82e6));
 	report("%s\n", bit_rate_text(1e9));
