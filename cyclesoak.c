@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "common.h"
+#include "lib/command/commands.h"
 #include "lib/load/gauge.h"
 #include "lib/load/verify.h"
 #include "lib/report/json.h"
@@ -18,8 +19,9 @@ static struct soak_options {
 	struct gauge_setup gauge;
 	int count; /* periods; 0: until interrupted */
 	bool calibrate, force, per_cpu, once, json, debug;
-	int verify;         /* 2: quick; 0: without that option */
-	const char *output; /* where the report goes; NULL: to stdout */
+	struct command_options commands; /* of a comparison */
+	int verify;                      /* 2: quick; 0: without that option */
+	const char *output;              /* where the report goes; NULL: to stdout */
 } opt = {.period = 1, .gauge = {.wait = SOAK_WAIT, .what = "command"}};
 
 static _Atomic int stop; /* the signal that ends periods, or the baseline after a command */
@@ -213,6 +215,37 @@ static int measure(char **argv, int command_stdout)
 }
 
 /*
+ * A comparison of commands.
+ */
+
+/* The first signal ends the run, a second one the program. */
+static void on_signal_of_runs(int sig)
+{
+	if (stop > 0)
+		settings_die_of(sig);
+	on_signal(sig);
+}
+
+static int compare(struct commands *c)
+{
+	sigset_t unblocked;
+	char why[DIE_MAX];
+	const char *error;
+
+	opt.gauge.own = opt.commands.compare.settings.n > 0; /* a baseline is one of a setting */
+	environment_read(&c->environment);
+	signal(SIGCHLD, SIG_DFL);
+	catch_stop_signals_waiting(on_signal_of_runs, &unblocked);
+	sigprocmask(SIG_SETMASK, &unblocked, NULL);
+	error = commands_run(c, why);
+	if (stop > 0)
+		settings_die_of(stop);
+	if (error != NULL)
+		warnx("%s", error);
+	return error == NULL ? EXIT_SUCCESS : EXIT_COMMAND;
+}
+
+/*
  * Verification.
  */
 
@@ -240,25 +273,26 @@ static int verify(void)
  * Options.
  */
 
-/* Closes a JSON report when the program dies. */
-static void close_report(void *arg, const char *why)
+static void close_report(void *commands, const char *why)
 {
-	struct json j = {.depth = 0};
-
-	(void)arg;
-	if (opt.json)
-		json_fail(&j, why);
+	commands_die(commands, why);
 }
 
-#define AT(kind, member) OPTION_AT(struct soak_options, kind, member)
+#define AT(kind, member)             OPTION_AT(struct soak_options, kind, member)
+#define TAKE(kind, member, function) OPTION_TAKE(struct soak_options, kind, member, function)
+
+/* Each of these makes a comparison. */
+#define COMPARES "-r or --vs or --setting or --save or --against or --precision"
 
 static const struct option_row rows[] = {
 	{.help = "Usage: cyclesoak -C [OPTION...]\n"
 		 "       cyclesoak --verify[=quick] [OPTION...]\n"
 		 "       cyclesoak [OPTION...] [COMMAND [ARG...]]\n"
+		 "       cyclesoak [-r N] [--vs COMMAND]... [OPTION...] COMMAND [ARG...]\n"
 		 "Measure the CPU load of this host, interrupts included: once per period, or\n"
 		 "while COMMAND runs.  To measure a command without a calibration, cyclesoak also\n"
-		 "measures the idle host before and after it.\n"
+		 "measures the idle host before and after it.  With --vs and the like it compares\n"
+		 "what commands take.\n"
 		 "\n"
 		 "Calibration:\n"},
 	{"C", "calibrate", NULL,
@@ -290,14 +324,44 @@ static const struct option_row rows[] = {
 	 .min = 0.01, .max = 1e6, .alone = true},
 	{"n", "count", "N", "stop after N periods (default: when interrupted)", AT(INT, count),
 	 .min = 1, .max = 1e9, .alone = true, .not_with = "--once"},
-	{"1", "once", NULL, "print one figure, the load in percent, and exit", AT(FLAG, once)},
+	{"1", "once", NULL, "print one figure, the load in percent, and exit", AT(FLAG, once),
+	 .not_with = "--runs --vs --setting --save --against --precision"},
+	{.help = "\n"
+		 "Comparison: sh runs COMMAND and the command of each --vs, with the output to\n"
+		 "/dev/null; all of them in each setting are a round:\n"},
+	{"r", "runs", "N", "repeat the round N times (default 5)", AT(INT, commands.compare.rounds),
+	 .is_neutral = true, .min = 1, .max = PLAN_ROUNDS_MAX},
+	{"", "vs", "COMMAND", "compare COMMAND with this one, a command line of sh",
+	 TAKE(TEXT, commands, commands_take), .is_repeated = true},
+	{"", "setting", "NAME=COMMAND",
+	 "each run in each of these settings of the machine, which COMMAND makes; the first is "
+	 "restored at the end",
+	 TAKE(TEXT, commands.compare.settings, setting_take), .is_repeated = true,
+	 .not_with = "--calibration --file -C"},
+	{"", "settle", "SECS", "wait SECS seconds after a change of the setting",
+	 AT(SECONDS, commands.compare.settle), .max = 86400, .only_with = "--setting"},
+	{"", "prepare", "COMMAND", "run this before each run, outside all measurement",
+	 AT(TEXT, commands.prepare), .only_with = COMPARES},
+	{"", "show-output", NULL, "print the output of the commands on standard error",
+	 AT(FLAG, commands.show_output), .only_with = COMPARES},
+	{"", "precision", "PERCENT",
+	 "repeat it until the CPU seconds are known to +-PERCENT: 5 to 30 rounds",
+	 AT(PERCENT, commands.compare.precision), .is_neutral = true, .min = 0.0001, .max = 100},
+	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",
+	 AT(INT, commands.compare.retries), .is_neutral = true, .max = 1000, .only_with = COMPARES},
+	{"", "save", "FILE", "add the figures of all runs to FILE", AT(FILE, commands.compare.save),
+	 .is_neutral = true},
+	{"", "against", "FILE", "compare with the figures that --save has kept",
+	 AT(FILE, commands.compare.against), .is_neutral = true},
+	{"", "dry-run", NULL, "print the runs, and run nothing", AT(FLAG, commands.compare.dry),
+	 .is_neutral = true, .only_with = COMPARES, .not_with = "--json"},
 	{.help = "\nVerification:\n"},
 	{"", "verify", "quick",
 	 "measure loads of known size with each instrument and print whether the figures are right: "
 	 "five minutes on an idle host, or one with --verify=quick",
 	 AT(WORD, verify), .optional = true, .alone = true,
 	 .not_with = "-C --idle --once --count --period --per-cpu -f --file"},
-	{.help = "\nOutput:\n"},
+	{.help = "\nOutput:\n", .is_neutral = true},
 	{"B", "per-cpu", NULL, "print the load of each CPU, too", AT(FLAG, per_cpu)},
 	{"", "json", NULL, "print one JSON object per period or command", AT(FLAG, json)},
 	{"", "output", "FILE", "write the report to FILE: COMMAND keeps standard output",
@@ -311,22 +375,34 @@ static const struct option_row rows[] = {
 		 "wrong.  With --verify, 1 if a step fails, or else 2 if one could not be run.\n"
 		 "With COMMAND, the status is that of COMMAND, or 125 if cyclesoak failed or the\n"
 		 "command line is wrong, 126 if COMMAND cannot be run, 127 if it was not found.\n"
+		 "A comparison has 0, or 125 if cyclesoak or a command failed.\n"
 		 "\n"
 		 "Examples:\n"
 		 "  cyclesoak -B -n 10               print the load of each CPU for 10 seconds\n"
-		 "  cyclesoak -- rsync -a src dst    measure what this rsync takes\n"},
+		 "  cyclesoak -- rsync -a src dst    measure what this rsync takes\n"
+		 "  cyclesoak --vs 'cp -r src dst' -- rsync -a src dst    compare two commands\n"},
 };
 
 int main(int argc, char **argv)
 {
+	static struct options_given given;
+	static struct commands commands = {.opt = &opt.commands,
+					   .setup = &opt.gauge,
+					   .stop = &stop,
+					   .given = &given,
+					   .options = &opt};
 	int command_stdout = STDOUT_FILENO;
+	bool compares;
 
 	init_program(&stop);
-	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt, NULL);
+	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt, &given);
 	(void)gauge_cpus(&opt.gauge);
+	compares = commands_settle(&opt.commands, argv);
+	commands.json = opt.json;
+	commands.debug = opt.debug;
 	if (opt.output != NULL)
 		command_stdout = report_open_or_die(opt.output);
-	die_init(close_report, NULL); /* it prints to the report's file */
+	die_init(close_report, &commands); /* it prints to the report's file */
 	if (opt.calibrate) {
 		gauge_calibrate_or_die(&opt.gauge, opt.force);
 		return EXIT_SUCCESS;
@@ -336,6 +412,8 @@ int main(int argc, char **argv)
 	gauge_warn(&opt.gauge);
 	if (opt.verify > 0)
 		return verify();
+	if (compares)
+		return compare(&commands);
 	if (opt.once)
 		opt.count = 1;
 	return measure(argv, command_stdout);

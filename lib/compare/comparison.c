@@ -23,7 +23,7 @@ static bool differs_as(const struct plan *p, int factor, int other)
 	return i == p->n;
 }
 
-/* The factors in which the runs differ, as a set, and those that every name has. */
+/* The factors in which the runs differ, as a set, and those that every name has; the first one if there are none. */
 static unsigned differing_in(const struct plan *p)
 {
 	const struct factor *f = p->kind->factor;
@@ -40,7 +40,7 @@ static unsigned differing_in(const struct plan *p)
 		other = 1u << (f[i].alias - f);
 		parts &= parts & other && differs_as(p, i, (int)(f[i].alias - f)) ? ~other : ~own;
 	}
-	return parts;
+	return parts != 0 ? parts : 1u;
 }
 
 /* The factors that all runs have in common, and that are not only known apart. */
@@ -54,59 +54,22 @@ static unsigned common_in(const struct plan *p)
 	return parts;
 }
 
-/* The factor that is a label of the run, or NULL. */
-static const struct factor *label_of(const struct plan *p, int run)
-{
-	const struct factor *f = p->kind->factor;
-
-	for (; f < p->kind->factor + p->kind->factors; f++)
-		if (f->is_label && plan_value(&p->run[run], (int)(f - p->kind->factor))[0] != '\0')
-			return f;
-	return NULL;
-}
-
-/* Whether a label stands in place of a factor of the run: that of all runs with this label is the same. */
-static bool is_in_label(const struct plan *p, int run, int factor)
-{
-	const struct factor *f = label_of(p, run);
-	const int label = f != NULL ? (int)(f - p->kind->factor) : factor;
-	const struct plan_run *r = &p->run[run], *other;
-
-	if (label == factor)
-		return false;
-	for (other = p->run; other < p->run + p->n; other++)
-		if (strcmp(plan_value(other, label), plan_value(r, label)) == 0 &&
-		    strcmp(plan_value(other, factor), plan_value(r, factor)) != 0)
-			return false;
-	return true;
-}
-
-/*
- * `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method; `-S, 64k a call`
- * with a label.
- */
+/* `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method. */
 static const char *name_of(const struct plan *p, int run, unsigned parts)
 {
-	const struct factor *f = p->kind->factor, *label = label_of(p, run);
+	const struct factor *f = p->kind->factor;
 	char name[PLAN_NAME] = "";
 	const char *value;
-	bool begins;
-	size_t end;
 	int i, comma;
 
-	if (label != NULL)
-		label->append(name, plan_value(&p->run[run], (int)(label - f)), true);
-	end = strlen(name);
 	for (comma = 0; comma < 2; comma++)
 		for (i = 0; i < p->kind->factors; i++) {
 			value = plan_value(&p->run[run], i);
-			if (!(parts & 1u << i) || *value == '\0' || f[i].follows_comma != comma ||
-			    &f[i] == label || is_in_label(p, run, i))
+			if (!(parts & 1u << i) || *value == '\0' || f[i].follows_comma != comma)
 				continue;
-			begins = name[end] == '\0'; /* nothing follows the label */
 			if (name[0] != '\0')
-				string_append(name, PLAN_NAME, "%s", comma || begins ? ", " : " ");
-			f[i].append(name, value, begins);
+				string_append(name, PLAN_NAME, "%s", comma ? ", " : " ");
+			f[i].append(name, value, name[0] == '\0');
 		}
 	return text_of("%s", name);
 }
@@ -132,7 +95,7 @@ static const char *measure_text(const struct measure *m, double mean, double hal
 
 	if (row->kind == FIGURE_LOAD)
 		return load_text(mean, half, unsafe);
-	if (row->kind == FIGURE_COST || row->kind == FIGURE_CPU_TIME)
+	if (row->kind == FIGURE_COST || row->kind == FIGURE_CPU_TIME || row->kind == FIGURE_SECONDS)
 		return cost_text(mean, half, unsafe);
 	if (m->count != NULL && mean < 100)
 		return isfinite(half) ? text_of("%.*f +-%.*f", places, mean, places, half)
@@ -574,8 +537,7 @@ void comparison_print_size(const struct comparison *c)
 	if (seconds >= 100)
 		report(", about %s minutes", grouped(seconds / 60));
 	else if (seconds > 0)
-		report(", about %s second%s", grouped(ceil(seconds)),
-		       plural((uint64_t)ceil(seconds)));
+		report(", about %s seconds", grouped(ceil(seconds)));
 	report("\n");
 }
 

@@ -34,3 +34,43 @@ void note_lines(struct plan *p, char *lines)
 	while ((key = strsep(&lines, ":")) != NULL && lines != NULL)
 		plan_set(p, key, "%s", strsep(&lines, "\n") + 1);
 }
+
+static void json_argument(struct json *j, const char *key, const struct option_row *o,
+			  const char *text)
+{
+	const double number = option_number(o, text);
+
+	if (isnan(number))
+		json_string(j, key, text);
+	else if (number == floor(number))
+		json_count(j, key, (uint64_t)number);
+	else
+		json_number(j, key, number);
+}
+
+void note_json(struct json *j, const struct options_given *given)
+{
+	const struct given *g;
+	char letter[2] = "";
+	const char *key;
+	bool many;
+	int i;
+
+	json_open(j, "options", '{');
+	for (g = given->option; g < given->option + given->n; g++) {
+		if (!g->is_given)
+			continue;
+		letter[0] = g->row->letters[0];
+		key = g->row->name != NULL ? g->row->name : letter;
+		many = g->row->is_list || g->row->is_repeated;
+		if (many)
+			json_open(j, key, '[');
+		else if (g->n == 0)
+			json_bool(j, key, true);
+		for (i = 0; i < g->n; i++)
+			json_argument(j, many ? NULL : key, g->row, g->value[i]);
+		if (many)
+			json_close(j, ']');
+	}
+	json_close(j, '}');
+}

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "lib/compare/plan.h"
+#include "lib/report/json.h"
 #include "lib/report/usage.h"
 
 void note_date(struct plan *p);
@@ -21,3 +22,6 @@ void note_option(struct plan *p, const char *key, const struct options_given *gi
 
 /* Notes lines `KEY: TEXT`. */
 void note_lines(struct plan *p, char *lines);
+
+/* The options as they were given, as the object `options`, a list as an array, in the order of the table. */
+void note_json(struct json *j, const struct options_given *given);

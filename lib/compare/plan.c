@@ -120,7 +120,7 @@ bool plan_has(const struct plan *p, const char *key)
 
 bool plan_knows(const struct plan *p, const char *key)
 {
-	return key[0] == '-' ? plan_has(p, key) || plan_setting(p, "date")[0] != '\0'
+	return key[0] == '-' ? plan_has(p, key) || plan_setting(p, p->kind->witness)[0] != '\0'
 			     : plan_setting(p, key)[strspn(plan_setting(p, key), "?")] != '\0';
 }
 

@@ -31,7 +31,6 @@ struct factor {
 	bool is_apart;      /* it is named only where it differs */
 	bool is_any;        /* a run without a value is the same as one with any */
 	bool follows_comma; /* in a name, behind those that do not */
-	bool is_label; /* a name has it in place of what all runs of this value have in common */
 	const struct factor
 		*alias; /* the factor in whose place it is named, if it differs likewise; or NULL */
 	/* Appends a value to a name; `begins` if nothing stands before it. */
@@ -69,6 +68,8 @@ struct plan_kind {
 	const struct alias *alias;
 	int factors, measures, aliases;
 	int instrument; /* the factor by which loads are measured */
+	const char
+		*witness; /* a setting of all sessions that have the options as they were given */
 };
 
 /*
@@ -122,7 +123,7 @@ void plan_set_machine(struct plan *p, const char *machine);
 /* Whether there is such a setting. */
 bool plan_has(const struct plan *p, const char *key);
 
-/* Whether a session tells the value of a setting: of an option, any session that has its date. */
+/* Whether a session tells the value of a setting: of an option, any session that has the witness. */
 bool plan_knows(const struct plan *p, const char *key);
 
 /* The value; empty if there is none. */

@@ -71,13 +71,25 @@ double figures_cost(const struct figures *f)
 	return figures_cost_each(f, (double)f->bytes / 1024);
 }
 
-/* Half of the 95 % interval of the cost: the cost of half of the load's interval. */
+/* Half of the 95 % interval of the load, with which a cost is half of its interval. */
+static double half_of_load(const struct figures *f)
+{
+	return isnan(f->host.load) ? NAN : f->host.uncertainty;
+}
+
 static double cost_uncertainty(const struct figures *f)
 {
-	struct figures half = *f;
+	return cpu_time_each(f, half_of_load(f), (double)f->bytes / 1024);
+}
 
-	half.host.load = isnan(f->host.load) ? NAN : f->host.uncertainty;
-	return figures_cost(&half);
+static double cpu_seconds(const struct figures *f)
+{
+	return cpu_time_each(f, f->host.load, 1e6);
+}
+
+static double cpu_seconds_uncertainty(const struct figures *f)
+{
+	return cpu_time_each(f, half_of_load(f), 1e6);
 }
 
 static double part_of(double part, double all)
@@ -204,6 +216,8 @@ const struct figure figure_table[] = {
 	{"cost_us_per_kib", NULL, DERIVED(COST, figures_cost), IN(LOADS),
 	 TEXT(LOAD, "cost, us/KiB")},
 	{"cost_uncertainty_us_per_kib", NULL, DERIVED(COST, cost_uncertainty), IN(HOST)},
+	{"cpu_seconds", NULL, DERIVED(COST, cpu_seconds), IN(COMMAND)},
+	{"cpu_seconds_uncertainty", NULL, DERIVED(COST, cpu_seconds_uncertainty), IN(COMMAND)},
 	{"baseline", NULL, NUMBER(BASELINE, host.baseline), IN(HOST)},
 	{"baseline_tasks_percent", NULL, NUMBER(SHARE, host.others), IN(HOST)},
 	{"drift_percent", NULL, NUMBER(CHANGE, host.drift), IN(HOST)},

@@ -87,7 +87,7 @@ enum figure_kind {
 	FIGURE_RATE,  /* per second */
 	FIGURE_BYTE_RATE, /* bytes per second; JSON has bits */
 	FIGURE_BIT_RATE,  /* bits per second */
-	FIGURE_COST,      /* us/KiB, negative if the load is */
+	FIGURE_COST,      /* us/KiB, or CPU seconds; negative if the load is */
 	FIGURE_LOAD, /* a share, negative on a machine that does more than when it was calibrated */
 	FIGURE_CHANGE,   /* a relative change, which may be negative */
 	FIGURE_SHARE,    /* 1 is all CPUs; an uncertainty may be larger */
@@ -111,6 +111,7 @@ enum {
 	IN_ACCOUNTING = 1 << 7,
 	IN_WHY = 1 << 8,         /* what may explain why runs of a comparison differ */
 	IN_ENVIRONMENT = 1 << 9, /* the host of another end */
+	IN_COMMAND = 1 << 10,    /* a command of a comparison */
 };
 
 /* A group of rows of text. */

@@ -57,6 +57,13 @@ void period_json(const struct period *p, const struct environment *start)
 		json_close(&j, '}');
 	}
 	json_number(&j, "seconds", p->load.seconds);
+	if (p->run > 0) {
+		json_count(&j, "run", (uint64_t)p->run);
+		json_string(&j, "command", p->command);
+		json_string(&j, "setting", p->setting);
+		f.seconds = p->load.seconds;
+		json_rows(&j, &f, IN_COMMAND);
+	}
 	json_rows(&j, &f, IN_HOST);
 	json_open(&j, "load_by_cpu", '[');
 	for (i = 0; p->each != NULL && i < p->cpus->n; i++) {

@@ -17,6 +17,8 @@ struct period {
 	const struct cpus *cpus;
 	const struct load *each; /* of each of the CPUs; NULL: not to be printed */
 	bool is_command;
+	int run; /* of a comparison, and its command and setting; 0: it is none */
+	const char *command, *setting;
 };
 
 /* Prints the line of a period, which continues on further lines; with `accounting` also the kernel's own. */

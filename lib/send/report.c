@@ -1,5 +1,6 @@
 #include "lib/send/report.h"
 
+#include "lib/compare/note.h"
 #include "lib/send/sender.h"
 
 #define TEXT_STALLS 3    /* whose times are printed */
@@ -315,47 +316,6 @@ void report_tcp_alone(struct send_report *r, const char *peer)
 		warnx("--mptcp: %s has only TCP (zcs --mptcp has both)", peer);
 }
 
-static void json_argument(struct json *j, const char *key, const struct option_row *o,
-			  const char *text)
-{
-	const double number = option_number(o, text);
-
-	if (isnan(number))
-		json_string(j, key, text);
-	else if (number == floor(number))
-		json_count(j, key, (uint64_t)number);
-	else
-		json_number(j, key, number);
-}
-
-/* The options as they were given, a list as an array, in the order of the table. */
-static void json_options(struct json *j, const struct options_given *given)
-{
-	const struct given *g;
-	char letter[2] = "";
-	const char *key;
-	bool many;
-	int i;
-
-	json_open(j, "options", '{');
-	for (g = given->option; g < given->option + given->n; g++) {
-		if (!g->is_given)
-			continue;
-		letter[0] = g->row->letters[0];
-		key = g->row->name != NULL ? g->row->name : letter;
-		many = g->row->is_list || g->row->is_repeated;
-		if (many)
-			json_open(j, key, '[');
-		else if (g->n == 0)
-			json_bool(j, key, true);
-		for (i = 0; i < g->n; i++)
-			json_argument(j, many ? NULL : key, g->row, g->value[i]);
-		if (many)
-			json_close(j, ']');
-	}
-	json_close(j, '}');
-}
-
 void report_json_open(struct json *j, const char *object, const struct send_report *r,
 		      const struct link *link)
 {
@@ -369,7 +329,7 @@ void report_json_open(struct json *j, const char *object, const struct send_repo
 	json_string(j, "host", opt->server);
 	json_number(j, "port", parse_number(OPTION_PORT, opt->port)); /* none of a list */
 	json_close(j, '}');
-	json_options(j, &opt->given);
+	note_json(j, &opt->given);
 }
 
 /* The addresses of each connection, and what the first has of the kernel. */

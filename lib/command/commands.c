@@ -1,0 +1,357 @@
+#include "lib/command/commands.h"
+
+#include <limits.h>
+#include <sys/wait.h>
+
+#include "lib/compare/note.h"
+#include "lib/compare/shell.h"
+
+#define TICK_NS 100000000u /* how often a wait looks whether it is to end */
+
+/*
+ * The tables.
+ */
+
+enum { COMMAND, INSTRUMENT, SETTING };
+
+static void append_value(char name[PLAN_NAME], const char *value, bool begins)
+{
+	(void)begins;
+	string_append(name, PLAN_NAME, "%s", value);
+}
+
+static void append_instrument(char name[PLAN_NAME], const char *value, bool begins)
+{
+	append_value(name, strcmp(value, LOAD_BY_SOAKING) == 0 ? "soaked" : "unsoaked", begins);
+}
+
+static const struct factor factors[] = {
+	[COMMAND] = {"command", .append = append_value},
+	[INSTRUMENT] = {"instrument", .is_any = true, .follows_comma = true,
+			.append = append_instrument},
+	[SETTING] = {"setting", .follows_comma = true, .append = append_value},
+};
+
+static const struct measure measures[] = {
+	{"cpu_seconds", .is_of_load = true, .title = "CPU seconds",
+	 .ratio_key = "cpu_seconds_ratio", .verb = {"takes", "takes"},
+	 .times = "times the CPU time of"},
+	{"load_percent", .is_of_load = true, .title = "load"},
+	{"seconds", .title = "seconds", .ratio_key = "seconds_ratio", .verb = {"takes", "takes"},
+	 .times = "times as long as"},
+	{"load_uncertainty_percent", .is_of_load = true},
+	{"load_shared_percent", .is_of_load = true},
+	{"drift_percent", .is_of_load = true},
+};
+
+#define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+static const struct plan_kind kind = {
+	"cyclesoak",       factors,          measures, NULL,
+	LENGTH(factors),   LENGTH(measures), 0,        .instrument = INSTRUMENT,
+	.witness = "date",
+};
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
+void commands_take(const struct option_row *o, char *text, void *to)
+{
+	struct command_options *opt = to;
+
+	if (*text == '\0')
+		option_error(o, "the command is empty");
+	if (opt->n == COMMANDS_MAX - 1)
+		option_error(o, "more than %d commands", COMMANDS_MAX - 1);
+	opt->command[++opt->n] = text;
+}
+
+char *command_join(char **words)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+	const bool is_one = words[1] == NULL;
+	char *text, *c;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (f == NULL)
+		die_errno("the command");
+	for (; *words != NULL; words++) {
+		if (is_one || (**words != '\0' && (*words)[strspn(*words, plain)] == '\0')) {
+			fputs(*words, f);
+		} else {
+			fputc('\'', f);
+			for (c = *words; *c != '\0'; c++)
+				fprintf(f, *c == '\'' ? "'\\''" : "%c", *c);
+			fputc('\'', f);
+		}
+		if (words[1] != NULL)
+			fputc(' ', f);
+	}
+	if (fclose(f) != 0)
+		die_errno("the command");
+	return text;
+}
+
+bool commands_settle(struct command_options *opt, char **words)
+{
+	const int settings = opt->compare.settings.n;
+	const bool compares = rounds_settle(&opt->compare,
+					    (opt->n + 1) * (settings > 0 ? settings : 1));
+
+	if (!compares)
+		return false;
+	if (*words == NULL)
+		usage_error("a comparison needs a COMMAND: cyclesoak [OPTION...] -- COMMAND");
+	opt->command[0] = command_join(words);
+	if (*opt->command[0] == '\0')
+		usage_error("the COMMAND is empty");
+	return true;
+}
+
+/* Opens the plan: the setting varies slowest. */
+static void open_plan(struct commands *c)
+{
+	const struct settings *s = &c->settings;
+	const int n = c->opt->n + 1;
+	struct plan_run *run;
+	int i;
+
+	plan_open(&c->plan, &kind, n * (s->n > 0 ? s->n : 1), c->opt->compare.rounds);
+	for (i = 0; i < c->plan.n; i++) {
+		run = &c->plan.run[i];
+		plan_set_value(run, COMMAND, c->opt->command[i % n]);
+		plan_set_value(run, INSTRUMENT, c->setup->soak ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
+		if (s->n > 0)
+			plan_set_value(run, SETTING, s->all[i / n].name);
+	}
+}
+
+/* Stores, once, what all runs share. */
+static void note(struct commands *c)
+{
+	const struct link none = {.mtu = 0};
+	char text[ENVIRONMENT_MAX];
+	const struct given *g;
+
+	if (c->plan.settings > 0)
+		return;
+	note_date(&c->plan);
+	for (g = c->given->option; g < c->given->option + c->given->n; g++)
+		if (g->row->kind != OPTION_NONE)
+			note_option(&c->plan, NULL, c->given, g, c->options);
+	environment_lines(&c->environment, &none, text);
+	note_lines(&c->plan, text);
+}
+
+/*
+ * A run.
+ */
+
+/*
+ * Runs a command until it ends, and stores in c->to what was counted until then.  A signal that is to end the comparison
+ * goes to the command's session, a second one ends it.  Returns NULL or how the command failed, a text that may be in
+ * `buf`.
+ */
+static const char *run_command(struct commands *c, const char *text, bool silent,
+			       char buf[SHELL_ERROR])
+{
+	sigset_t set, before;
+	siginfo_t info;
+	int status = 0;
+
+	stop_signals(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	c->child = shell_start(text, silent);
+	if (c->child < 0)
+		die_errno("cannot run sh");
+	while (info.si_pid = 0, TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)c->child, &info,
+							  WEXITED | WNOHANG | WNOWAIT)) == 0 &&
+					info.si_pid == 0) {
+		gauge_end(&c->gauge, &c->to, NULL); /* dies if the soakers have ended */
+		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD) {
+			kill(-c->child, *c->stop > 0 ? SIGKILL : info.si_signo);
+			*c->stop = info.si_signo;
+		}
+	}
+	gauge_end(&c->gauge, &c->to, NULL);
+	if (*c->stop > 0)
+		kill(-c->child, SIGTERM); /* what it has started, and left */
+	waitpid(c->child, &status, 0);
+	c->child = 0;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return shell_error(status, buf);
+}
+
+/* Enters the setting of a run, and waits until it has settled. */
+static const char *enter_setting(struct commands *c, int setting, char why[DIE_MAX])
+{
+	uint64_t until;
+	const char *error;
+
+	if (c->settings.n == 0 || c->settings.present == setting)
+		return NULL;
+	gauge_stop(&c->gauge); /* its baseline is that of another setting */
+	error = setting_enter(&c->settings, setting, why);
+	until = now_ns() + (uint64_t)(1e9 * c->opt->compare.settle);
+	while (error == NULL && now_ns() < until && *c->stop == 0)
+		sleep_ns(TICK_NS);
+	return error;
+}
+
+/* Does what comes before a run, outside all measurement, and measures the idle machine. */
+static const char *prepare(struct commands *c, int i, char why[DIE_MAX])
+{
+	const char *error = enter_setting(c, i / (c->opt->n + 1), why);
+	char ended[SHELL_ERROR];
+
+	if (error == NULL && *c->stop == 0 && c->opt->prepare != NULL) {
+		gauge_stop(&c->gauge); /* the runs before and after it share no baseline */
+		error = run_command(c, c->opt->prepare, false, ended);
+		if (error != NULL)
+			snprintf(why, DIE_MAX, "--prepare: %s", error);
+	}
+	if (error != NULL)
+		return why;
+	if (*c->stop == 0 && !gauge_wait_idle(&c->gauge, c->setup, c->stop, why) && *c->stop == 0)
+		warnx("%s", why);
+	if (*c->stop == 0 && gauge_measures(&c->gauge))
+		gauge_next(&c->gauge);
+	else if (*c->stop == 0)
+		gauge_start(&c->gauge, c->seconds);
+	return NULL;
+}
+
+/* Adds what a run measured to the plan, and with --json prints it. */
+static void add(struct commands *c, int i, const struct load *load)
+{
+	const struct plan_run *run = &c->plan.run[i];
+	struct period p = {.load = *load,
+			   .cpus = &c->gauge.file.cpus,
+			   .run = c->plan.added + 1,
+			   .command = run->value[COMMAND],
+			   .setting = run->value[SETTING]};
+	struct figures f;
+	int k;
+
+	if (gauge_measures(&c->gauge))
+		p.each = c->each;
+	for (k = 0; p.each != NULL && k < p.cpus->n; k++)
+		gauge_load_cpu(&c->gauge, &c->from, &c->to, k, load->unsafe, &c->each[k]);
+	if (c->json)
+		period_json(&p, p.run == 1 ? &c->environment : NULL);
+	figures_init(&f);
+	f.host = *load;
+	f.seconds = load->seconds;
+	note(c);
+	plan_add(&c->plan, i, &(struct plan_result){{&f, NULL}, {&f, NULL}});
+}
+
+/* Run i of the plan, again while its load is unsafe, as often as --retry has it. */
+static const char *run(void *commands, int i, const char *place, char why[DIE_MAX])
+{
+	struct commands *c = commands;
+	char ended[SHELL_ERROR];
+	const char *error;
+	struct load load;
+	int retry = 0;
+
+	do {
+		c->gauge.said.place = place;
+		c->gauge.said.most = c->debug ? UINT_MAX : 1;
+		error = prepare(c, i, why);
+		if (*c->stop > 0)
+			return "interrupted";
+		if (error != NULL)
+			return die_line(error, why);
+		gauge_begin(&c->gauge, &c->from, NULL);
+		error = run_command(c, c->opt->command[i % (c->opt->n + 1)], !c->opt->show_output,
+				    ended);
+		if (*c->stop > 0)
+			return "interrupted";
+		if (error != NULL) {
+			snprintf(why, DIE_MAX, "%s%s", error,
+				 c->opt->show_output ? "" : ": --show-output prints what it says");
+			return die_line(why, why);
+		}
+		gauge_after(&c->gauge, &c->from, &c->to, c->stop);
+		gauge_load(&c->gauge, &c->from, &c->to, &load);
+		gauge_say(&c->gauge, &load, false);
+		c->seconds = fmax(c->seconds, load.seconds);
+	} while (*c->stop == 0 && (isnan(load.load) || load.unsafe != 0) &&
+		 rounds_repeat(&c->opt->compare, retry++, load.unsafe));
+	if (*c->stop > 0)
+		return "interrupted";
+	add(c, i, &load);
+	return NULL;
+}
+
+/*
+ * All runs.
+ */
+
+static void begin_json(struct json *j, void *commands)
+{
+	const struct commands *c = commands;
+
+	json_report_open(j);
+	json_open(j, "comparison", '{');
+	environment_json_start(j, &c->environment, NULL, clock_ns(CLOCK_REALTIME));
+	note_json(j, c->given);
+}
+
+/* Prints the rounds that are complete; in JSON an error, too, even if there is no round. */
+static void print(struct commands *c, const char *error)
+{
+	struct json j = {.depth = 0};
+
+	if (c->plan.rounds > 0)
+		comparison_print(&c->comparison, error);
+	else if (c->json && error != NULL)
+		json_fail(&j, error);
+}
+
+void commands_die(struct commands *c, const char *why)
+{
+	if (c->child > 0)
+		kill(-c->child, SIGTERM);
+	print(c, why);
+}
+
+const char *commands_run(struct commands *c, char why[DIE_MAX])
+{
+	struct comparison *comparison = &c->comparison;
+	struct rounds r = {.comparison = comparison, .stop = c->stop, .once = run, .arg = c};
+	const char *error;
+
+	c->settings = c->opt->compare.settings;
+	open_plan(c);
+	*comparison = (struct comparison){.plan = &c->plan,
+					  .opt = &c->opt->compare,
+					  .is_wanted = true,
+					  .json = c->json,
+					  .begin_json = begin_json,
+					  .arg = c};
+	if (c->opt->compare.dry) {
+		comparison_print_runs(comparison);
+		plan_close(&c->plan);
+		return NULL;
+	}
+	rounds_read_or_die(&r);
+	gauge_prepare_or_die(&c->gauge, c->setup);
+	gauge_mark_open(&c->gauge, &c->from);
+	gauge_mark_open(&c->gauge, &c->to);
+	c->each = alloc_or_die((size_t)c->gauge.file.cpus.n, sizeof(*c->each), "load");
+	shell_open();
+	if (!c->json)
+		comparison_print_size(comparison);
+	error = rounds_run(&r, why);
+	gauge_stop(&c->gauge);
+	print(c, error);
+	free(c->from.each);
+	free(c->to.each);
+	free(c->each);
+	plan_close(&c->plan);
+	rounds_close(&r);
+	return error;
+}

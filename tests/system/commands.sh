@@ -1,0 +1,149 @@
+#!/bin/sh
+# Comparisons of commands by cyclesoak.  tests/unit/plan.c has the statistics; tests/system/settings.sh has --setting;
+# tests/bench/same has what the intervals contain.
+#
+# seconds: 10
+. "$TOP/tests/lib.sh"
+
+# compare [options...]: on any machine, as --idle soaks nothing, and commands run where the load cannot be measured
+cyclesoak=$BIN/cyclesoak
+compare() { "$cyclesoak" --idle "$@"; }
+log_has() { [ "$(paste -s -d ' ' log)" = "$1" ]; }
+
+beside 'commands run once a round, every second round in reverse, with --prepare before each; a row for each'; ( begin; need jq
+	exits 0 compare -r 3 --vs 'echo b >>log; sleep 0.01' --prepare 'echo p >>log' --save plan.tsv -- sh -c 'echo a >>log; sleep 0.01'
+	log_has 'p a p b p b p a p a p b'
+	grep -A 9 '^3 rounds of 2 runs' out >rows
+	grep -E "^sh -c 'echo a >>log; sleep 0.01' +.*0\.[0-9]{3} \+-" rows
+	grep -E '^echo b >>log; sleep 0.01 +.*0\.[0-9]{3} \+-' rows
+	counts -eq 7 grep -vc '^#' plan.tsv
+	grep -x '# --prepare: echo p >>log' plan.tsv
+) & later
+beside '--json: an object for each run, then the comparison; the CPU seconds are load x CPUs x seconds'; ( begin; need jq
+	exits 0 compare -r 2 --vs 'exit 0' --json -- sleep 0.01
+	jq -s . out >all
+	holds all '(map(.run) == [1, 2, 3, 4, null]) and (map(.command) | .[:4] == ["sleep 0.01", "exit 0", "exit 0", "sleep 0.01"])' \
+	    'all(.[:4][]; .load_percent == null or
+		(.cpu_seconds - .load_percent / 100 * .cpus * .seconds | . * . < 1e-12))' \
+	    '.[4].comparison | .rounds == 2 and (.runs | map(.command) == ["sleep 0.01", "exit 0"]) and
+		all(.runs[]; .seconds.mean > 0 and .seconds_ratio.ratio > 0) and .options.vs == ["exit 0"]'
+) & later
+beside 'the words of COMMAND arrive as they are, a single one is a line of sh, and what commands print is nowhere'; ( begin
+	exits 0 compare -r 1 --vs 'echo hid""den; head -c 1m /dev/zero; echo hid""den >&2' -- printf '%s|' 'a  b' '' "x'y\$z" '*'
+	not grep -aE 'hidden|a  b[|]' out err
+	[ "$(tr -d '\000' <out | wc -c)" -eq "$(wc -c <out)" ]
+	exits 0 compare -r 1 --show-output --vs 'echo "shown $((1 + 1))"' -- printf '%s|' 'a  b' '' "x'y\$z" '*'
+	grep -xF "a  b||x'y\$z|*|shown 2" err
+	not grep shown err.out out
+) & later
+beside 'standard input is empty, and signals are as they were: a command that reads it ends'; ( begin
+	yes | exits 0 compare -r 1 --vs 'read line || [ $? -eq 1 ]' -- cat
+	grep '^1 round of 2 runs' out
+	exits 0 compare -r 1 -- grep -x 'SigBlk:.0*' /proc/self/status
+) & later
+beside 'a command that leaves a daemon ends without it, and the daemon lives on'; ( begin
+	exits 0 compare -r 1 -- 'sleep 1000 >daemon.out & echo $! >daemon'
+	remember "$(cat daemon)"
+	kill -0 "$(cat daemon)"
+	kill "$(cat daemon)"
+) & later
+
+# ends WHY COMMAND...: the comparison ends by it in the second round, with the first in the report
+ends()
+{
+	beside "a command that fails ends the comparison, which prints its complete rounds: $1"; ( begin
+		why=$1
+		shift
+		exits 125 compare -r 5 "$@"
+		tail -n 1 err | grep -xF "cyclesoak: $why"
+		grep '^1 round of 2 runs' out
+	) & later
+}
+hint=': --show-output prints what it says'
+second='[ $(grep -c b log) -lt 2 ] ||'
+ends "round 2, echo b >>log; $second exit 3: its command ended with status 3$hint" --vs "echo b >>log; $second exit 3" -- true
+ends "round 2, echo b >>log; $second kill -9 \$\$: its command was ended by signal 9$hint" --vs "echo b >>log; $second kill -9 \$\$" -- true
+ends "round 2, echo b >>log; $second no-such: its command ended with status 127" --show-output --vs "echo b >>log; $second no-such" -- true
+ends 'round 2, exit 0: --prepare: its command ended with status 4' --prepare 'echo p >>log; [ $(grep -c p log) -lt 3 ] || exit 4' \
+    --vs 'exit 0' -- true
+
+# interrupted TITLE STATUS SIGNAL... COMMAND: they end the command of the second round, with all that it has started
+interrupted()
+{
+	beside "$1: the command and what it has started end, complete rounds are printed, the first setting is restored"; ( begin
+		status=$2 command=$4
+		: >log
+		env --default-signal=INT "$cyclesoak" --idle -r 5 --setting 'a=echo a >now' --setting 'b=echo b >now' -- \
+		    "[ \$(grep -c x log) -lt 2 ] || { $command; }; echo x >>log" >out 2>err &
+		run=$!
+		remember $run
+		wait_until or_gone $run [ -s child ]
+		remember "$(cat child)"
+		for sig in $3; do
+			kill -"$sig" $run
+			wait_until or_gone $run delivered
+		done
+		ended $run
+		got=0; wait $run || got=$?
+		[ $got -eq "$status" ]
+		wait_until gone "$(cat child)"
+		grep '^1 round of 2 runs' out
+		[ "$(cat now)" = a ]
+	) & later
+}
+# delivered: no signal waits for cyclesoak to take it
+delivered() { grep -Eq '^S(hd|ig)Pnd:.*[^0	]' "/proc/$run/status" && return 1; :; }
+child='sleep 1000 & echo $! >child; wait'
+interrupted SIGINT 130 INT "$child"
+interrupted SIGTERM 143 TERM "$child"
+interrupted 'two signals, of which the command ignores the first' 143 'INT TERM' "trap '' INT TERM; $child; sleep 1000"
+
+beside 'files of --save: of zcc, of other commands and by another instrument, cut, and of bytes, are rejected with a reason'; ( begin
+	exits 0 compare -r 1 --vs 'exit 0' --save plan.tsv -- true
+	exits 0 compare -r 1 --vs 'exit 0' --against plan.tsv -- true
+	grep '^before: 1 round in plan.tsv: cyclesoak' out
+	exits 125 compare -r 1 --vs 'exit 1' --against plan.tsv -- true
+	one_line err
+	grep 'plan.tsv is of another plan: its run 2 is exit 0, unsoaked, not exit 1, unsoaked' err
+	exits 125 "$cyclesoak" -r 1 --vs 'exit 0' --against plan.tsv -- true
+	grep 'is of another plan: its run 1 is true, unsoaked, not true, soaked' err
+	sed 's/^# cyclesoak/# zcc/' plan.tsv >zcc.tsv
+	sed '$s/\t[^\t]*$//' plan.tsv >cut.tsv
+	sed '$s/true\|exit 0/&\t&/' plan.tsv >wide.tsv
+	head -c 3000 /dev/urandom >bytes.tsv
+	sed '$s/\t[0-9.]*/\t-1/3' plan.tsv >negative.tsv
+	for f in zcc cut wide bytes negative; do
+		exits 125 compare -r 1 --vs 'exit 0' --save "$f.tsv" -- sh -c 'touch ran'
+		one_line err
+		grep "^cyclesoak: --save: $f.tsv" err
+	done
+	[ ! -e ran ]
+) & later
+beside 'commands of any bytes, in text, in --save and in JSON: they are cut nowhere, and control nothing'; ( begin; need jq
+	name=$(printf ': tab\tnewline\n: \033[1m \303\251 %0300d' 7)
+	for format in '' --json; do
+		exits 0 compare -r 1 $format --save plan.tsv --vs "$name" -- true
+		not grep -h "$(printf '\033')" out err plan.tsv
+	done
+	jq -es '.[-1].comparison.runs[1].command | endswith("0007")' out
+	[ "$(grep -v '^#' plan.tsv | grep -c 0007)" -eq 2 ]
+) & later
+beside '--dry-run prints the runs of a round in each setting, and runs nothing'; ( begin
+	exits 0 compare -r 2 --dry-run --setting 'a=touch ran' --setting 'b=touch ran' --prepare 'touch ran' --vs 'touch ran' -- echo 'a b'
+	printf '%s\n' '8 runs' '2 rounds of 4 runs' 'each run: unsoaked' "echo 'a b', a" 'touch ran, a' "echo 'a b', b" 'touch ran, b' | diff - out
+	[ ! -e ran ]
+) & later
+
+together
+check_usage 'a comparison needs a COMMAND' cyclesoak -r 2
+it 'usage: options that cannot be'; ( begin
+	exits 125 "$cyclesoak" --vs '' -- true
+	grep -- '--vs: the command is empty' err
+	exits 125 "$cyclesoak" -r 1 -- ''
+	grep 'the COMMAND is empty' err
+	exits 125 "$cyclesoak" --setting a=: -- true
+	grep 'one setting compares nothing' err
+	exits 125 "$cyclesoak" --prepare true -- true
+	grep -- '--prepare: only with -r or --vs' err
+); ok
+finish
