@@ -54,22 +54,59 @@ static unsigned common_in(const struct plan *p)
 	return parts;
 }
 
-/* `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method. */
-static const char *name_of(const struct plan *p, int run, unsigned parts)
+/* The factor that is a label of the run, or NULL. */
+static const struct factor *label_of(const struct plan *p, int run)
 {
 	const struct factor *f = p->kind->factor;
+
+	for (; f < p->kind->factor + p->kind->factors; f++)
+		if (f->is_label && plan_value(&p->run[run], (int)(f - p->kind->factor))[0] != '\0')
+			return f;
+	return NULL;
+}
+
+/* Whether a label stands in place of a factor of the run: that of all runs with this label is the same. */
+static bool is_in_label(const struct plan *p, int run, int factor)
+{
+	const struct factor *f = label_of(p, run);
+	const int label = f != NULL ? (int)(f - p->kind->factor) : factor;
+	const struct plan_run *r = &p->run[run], *other;
+
+	if (label == factor)
+		return false;
+	for (other = p->run; other < p->run + p->n; other++)
+		if (strcmp(plan_value(other, label), plan_value(r, label)) == 0 &&
+		    strcmp(plan_value(other, factor), plan_value(r, factor)) != 0)
+			return false;
+	return true;
+}
+
+/*
+ * `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method; `-S, 64k a call`
+ * with a label.
+ */
+static const char *name_of(const struct plan *p, int run, unsigned parts)
+{
+	const struct factor *f = p->kind->factor, *label = label_of(p, run);
 	char name[PLAN_NAME] = "";
 	const char *value;
+	bool begins;
+	size_t end;
 	int i, comma;
 
+	if (label != NULL)
+		label->append(name, plan_value(&p->run[run], (int)(label - f)), true);
+	end = strlen(name);
 	for (comma = 0; comma < 2; comma++)
 		for (i = 0; i < p->kind->factors; i++) {
 			value = plan_value(&p->run[run], i);
-			if (!(parts & 1u << i) || *value == '\0' || f[i].follows_comma != comma)
+			if (!(parts & 1u << i) || *value == '\0' || f[i].follows_comma != comma ||
+			    &f[i] == label || is_in_label(p, run, i))
 				continue;
+			begins = name[end] == '\0'; /* nothing follows the label */
 			if (name[0] != '\0')
-				string_append(name, PLAN_NAME, "%s", comma ? ", " : " ");
-			f[i].append(name, value, name[0] == '\0');
+				string_append(name, PLAN_NAME, "%s", comma || begins ? ", " : " ");
+			f[i].append(name, value, begins);
 		}
 	return text_of("%s", name);
 }

@@ -31,6 +31,7 @@ struct factor {
 	bool is_apart;      /* it is named only where it differs */
 	bool is_any;        /* a run without a value is the same as one with any */
 	bool follows_comma; /* in a name, behind those that do not */
+	bool is_label; /* a name has it in place of what all runs of this value have in common */
 	const struct factor
 		*alias; /* the factor in whose place it is named, if it differs likewise; or NULL */
 	/* Appends a value to a name; `begins` if nothing stands before it. */

@@ -385,12 +385,20 @@ static void take_given(const struct usage *u, struct given *g, char *text, void 
 	take_option(u, g->row, text, (char *)to + g->row->at);
 }
 
+/* Sets the member of an option as it was given, unless runs share what it has. */
+static void retake(const struct usage *u, const struct given *g, void *to)
+{
+	if (!g->row->is_repeated)
+		take_option(u, g->row, g->n > 0 ? text_copy(g->value[0]) : NULL,
+			    (char *)to + g->row->at);
+}
+
 /* Whether the member of an option, if that is a number, has its default. */
 static bool is_default(const struct given *g, const void *of)
 {
 	const struct option_row *o = g->row;
 
-	return o->size > 0 && o->size <= sizeof(g->initial) && g->n <= 1 &&
+	return o->size > 0 && o->size <= sizeof(g->initial) && g->n <= 1 && !o->is_repeated &&
 	       memcmp((const char *)of + o->at, &g->initial, o->size) == 0;
 }
 
@@ -477,18 +485,32 @@ static void describe_options(const struct usage *u, struct option *longs, char *
 	*letters = '\0';
 }
 
-int options_read(const struct usage *u, int argc, char **argv, void *to,
-		 struct options_given *given)
+/* Whether all runs have an option. */
+static bool is_shared(const struct option_row *o)
+{
+	const struct option_row *heading = o;
+
+	while (heading->kind != OPTION_NONE)
+		heading--;
+	return o->is_shared || heading->is_shared;
+}
+
+/*
+ * Stores the options in `to` and *all, which are those of a run alone if `of_run`.  Returns the index of the first
+ * argument that is no option.
+ */
+static int take_words(const struct usage *u, int argc, char **argv, bool of_run, void *to,
+		      struct options_given *all)
 {
 	char letters[2 * OPTIONS_MAX] = "+:", *order = u->command ? letters : letters + 1;
-	struct options_given all = {.n = (int)u->n};
 	struct given *g;
 	struct option longs[OPTIONS_MAX];
 	const struct option_row *o;
 	int c;
 
-	for (g = all.option; g < all.option + all.n; g++) {
-		g->row = &u->rows[g - all.option];
+	*all = (struct options_given){.n = (int)u->n};
+	for (g = all->option; g < all->option + all->n; g++) {
+		g->row = &u->rows[g - all->option];
 		if (g->row->size <= sizeof(g->initial))
 			memcpy(&g->initial, (char *)to + g->row->at, g->row->size);
 	}
@@ -504,12 +526,128 @@ int options_read(const struct usage *u, int argc, char **argv, void *to,
 		o = c == '?' || c == ':' ? NULL : option_of(u, c);
 		if (o == NULL)
 			reject_option(u, c, argv[optind - 1]);
-		take_given(u, &all.option[o - u->rows], optarg, to);
+		if (of_run && is_shared(o))
+			option_error(o, "applies to all runs: give it outside of --vs");
+		take_given(u, &all->option[o - u->rows], optarg, to);
 	}
-	check_given(u, all.option, argv[optind]);
-	for (g = all.option; g < all.option + all.n; g++)
+	return optind;
+}
+
+/* Checks the options together.  Those that have their default are as if they were not given. */
+static void end_reading(const struct usage *u, const char *operand, const void *to,
+			struct options_given *all)
+{
+	struct given *g;
+
+	check_given(u, all->option, operand);
+	for (g = all->option; g < all->option + all->n; g++)
 		g->is_given &= !is_default(g, to);
+}
+
+int options_read(const struct usage *u, int argc, char **argv, void *to,
+		 struct options_given *given)
+{
+	struct options_given all;
+	const int first = take_words(u, argc, argv, false, to, &all);
+
+	end_reading(u, argv[first], to, &all);
 	if (given != NULL)
 		*given = all;
-	return optind;
+	return first;
+}
+
+static bool excludes(const struct option_row *a, const struct option_row *b)
+{
+	char *rest = a->not_with != NULL ? strdupa(a->not_with) : NULL, *word;
+
+	while ((word = strsep(&rest, " ")) != NULL)
+		if (is_option(b, word))
+			return true;
+	return false;
+}
+
+/*
+ * Whether an option that was given before yields to words, which `to` has.  An address may have set the port.  At the
+ * beginning of `to` are members of several rows.
+ */
+static bool yields(const struct given *before, const struct options_given *words, const void *to)
+{
+	const struct option_row *o = before->row;
+	const struct given *g;
+
+	for (g = words->option; g < words->option + words->n; g++)
+		if (g->is_given && (g->row == o || (o->at > 0 && g->row->at == o->at) ||
+				    excludes(g->row, o) || excludes(o, g->row)))
+			return true;
+	return o->size > 0 && o->size <= sizeof(before->initial) &&
+	       memcmp((const char *)to + o->at, &before->initial, o->size) != 0;
+}
+
+void options_read_over(const struct usage *u, const struct options_given *before,
+		       const char *operand, int argc, char **argv, void *to,
+		       struct options_given *given)
+{
+	struct options_given words;
+	const int first = take_words(u, argc, argv, true, to, &words);
+	int i;
+
+	if (argv[first] != NULL)
+		usage_error("'%s' is no option", argv[first]);
+	check_given(u, words.option, NULL);
+	*given = words;
+	for (i = 0; i < before->n; i++)
+		if (before->option[i].is_given && !yields(&before->option[i], &words, to))
+			given->option[i] = before->option[i];
+	for (i = 0; i < given->n; i++)
+		if (given->option[i].is_given && !words.option[i].is_given)
+			retake(u, &given->option[i], to);
+	end_reading(u, operand, to, given);
+}
+
+#define BLANKS " \t\n"
+
+/* Whether a \ stands for the next character: in "..." not before all of them. */
+static bool escapes(const char *c, char quote)
+{
+	return c[0] == '\\' && (quote == '\0' || (quote == '"' && (c[1] == '"' || c[1] == '\\')));
+}
+
+/* Copies a word without its quotes, and moves *text behind it.  Returns the end of the copy; NULL if a quote has none. */
+static char *copy_word(const char **text, char *to)
+{
+	const char *c = *text;
+	char quote = '\0';
+
+	for (; *c != '\0' && (quote != '\0' || strchr(BLANKS, *c) == NULL); c++) {
+		if (*c == quote) {
+			quote = '\0';
+		} else if (quote == '\0' && (*c == '\'' || *c == '"')) {
+			quote = *c;
+		} else {
+			c += escapes(c, quote);
+			if (*c == '\0')
+				return NULL;
+			*to++ = *c;
+		}
+	}
+	*to++ = '\0';
+	*text = c;
+	return quote == '\0' ? to : NULL;
+}
+
+char **words_split(const char *text, int *n)
+{
+	const size_t most = strlen(text) / 2 + 2; /* with the NULL */
+	char **word = alloc_or_die(1, most * sizeof(*word) + strlen(text) + 1, "words");
+	char *to = (char *)(word + most);
+
+	for (*n = 0; *(text += strspn(text, BLANKS)) != '\0'; ++*n) {
+		word[*n] = to;
+		to = copy_word(&text, to);
+		if (to == NULL) {
+			free(word);
+			return NULL;
+		}
+	}
+	return word;
 }

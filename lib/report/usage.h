@@ -60,7 +60,8 @@ struct option_row {
 	bool is_repeated;  /* it may be given several times, all of which count */
 	bool is_neutral;   /* no figure depends on it, or if it is a heading, on those below it */
 	bool optional;     /* the argument may be missing; --help shows no placeholder */
-	bool alone;        /* no operand may follow: no file, no command */
+	bool is_shared; /* all runs of a comparison have it, or if it is a heading, those below it */
+	bool alone;     /* no operand may follow: no file, no command */
 	const char *not_with;  /* options that it cannot be used together with, `-x --long` */
 	const char *only_with; /* options of which one must be given, `-c or -C` */
 	const char *instead;   /* what to do, as the program lacks the option */
@@ -123,6 +124,20 @@ struct options_given {
  */
 int options_read(const struct usage *u, int argc, char **argv, void *to,
 		 struct options_given *given);
+
+/*
+ * The same with the words of a run over the options that were given before: these yield to words that set the same, or
+ * that they cannot be used together with.  `to` has the defaults.  Options that runs share are a usage error.
+ */
+void options_read_over(const struct usage *u, const struct options_given *before,
+		       const char *operand, int argc, char **argv, void *to,
+		       struct options_given *given);
+
+/*
+ * Splits a text into words as a shell does, without expansions: '...', "...", \.  Returns them with a NULL behind the
+ * last, and how many; NULL if a quote has no end.  They are one block, to be freed.
+ */
+char **words_split(const char *text, int *n);
 
 /* The option of that name if it was given, with another value than the default; or NULL. */
 const struct given *option_given(const struct options_given *given, const char *name);

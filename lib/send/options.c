@@ -101,7 +101,8 @@ static const struct option_row rows[] = {
 	 "or for -t seconds; of a list such as 10,1k one size after the other",
 	 TAKE(SIZE, requests, take_sizes), .max = UINT32_MAX, .alone = true,
 	 .not_with = "--raw --warmup --content --buffer-size --method --send --write -Z "
-		     "--preload --bytes --cork --runs --precision --save --against --dry-run"},
+		     "--preload --bytes --cork --runs --precision --save --against --dry-run",
+	 .is_shared = true},
 	{"", "keep", NULL, "ask again and again over each connection, of a zcs --reply --keep",
 	 AT(FLAG, keep), .only_with = "--request"},
 	{.help = "\nHow to send:\n"},
@@ -124,7 +125,12 @@ static const struct option_row rows[] = {
 	{.help = "\n"
 		 "Comparison: -m, -b and -P take lists, such as -m sendfile,send -b 4k,64k.  Each\n"
 		 "combination is a run, with -c --idle unsoaked and soaked; all are a round:\n",
-	 .is_neutral = true},
+	 .is_neutral = true,
+	 .is_shared = true},
+	{"", "vs", "OPTIONS",
+	 "one more run, with the options of this text over the others, such as --vs '-S -b 64k'; "
+	 "may be repeated",
+	 AT(TEXT, vs), .is_repeated = true, .not_with = "--request -C"},
 	{"r", "runs", "N", "repeat the round N times (default 5 with a list)",
 	 AT(INT, compare.rounds), .min = 1, .max = PLAN_ROUNDS_MAX},
 	{"", "precision", "PERCENT",
@@ -158,7 +164,7 @@ static const struct option_row rows[] = {
 	{"", "cport", "PORT",
 	 "connect from this port, further streams from the next ones, and further runs from "
 	 "those behind them",
-	 AT(INT, cport), .min = 1, .max = PORT_MAX},
+	 AT(INT, cport), .min = 1, .max = PORT_MAX, .is_shared = true},
 	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)",
 	 AT(DEVICE, sock.device)},
 	{"", "mptcp", NULL, "use Multipath TCP, which zcs --mptcp accepts", AT(FLAG, sock.mptcp)},
@@ -179,7 +185,7 @@ static const struct option_row rows[] = {
 	{"", "timeout", "SECS",
 	 "fail if the server acknowledges nothing for SECS seconds (default: never; --request 60)",
 	 AT(SECONDS_OR_NONE, timeout), .min = 0.001, .max = 86400},
-	{.help = "\nCPU load:\n"},
+	{.help = "\nCPU load:\n", .is_shared = true},
 	{"c", "cpu-load", NULL, "measure the CPU load by soaking: what is taken from other work",
 	 AT(FLAG, gauge.soak)},
 	{"", "idle", "clock",
@@ -205,7 +211,7 @@ static const struct option_row rows[] = {
 	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",
 	 AT(INT, compare.retries), .max = 1000, .only_with = "-c or --idle",
 	 .not_with = "--request"},
-	{.help = "\nOutput:\n", .is_neutral = true},
+	{.help = "\nOutput:\n", .is_neutral = true, .is_shared = true},
 	{"I", "interval", "SECS", "print a line every SECS seconds (default 0: none)",
 	 AT(SECONDS_OR_NONE, interval), .min = 0.01, .max = 86400},
 	{"", "timestamps", NULL, "print the time of day before each interval", AT(FLAG, timestamps),
@@ -267,21 +273,22 @@ static bool has_buffer(const struct send_options *opt)
 	return has;
 }
 
-/* Each combination of the lists' values is a run. */
-static void settle_comparison(struct send_options *opt)
+static void check_preload(const struct send_options *opt)
 {
-	struct compare_options *c = &opt->compare;
-	const struct given *g;
-
-	if (opt->method == NULL)
-		opt->method = &send_methods[method_place("sendfile")];
 	if (opt->preload && !has_buffer(opt))
 		usage_error("--preload: -m %s sends from the file: use -m send, write, zerocopy, "
 			    "uring or uring-zc",
 			    opt->method->name);
-	opt->runs = opt->gauge.soak && opt->gauge.idle ? 2 : 1;
-	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++)
-		opt->runs *= g->row->is_list && g->is_given ? g->n : 1;
+}
+
+/* Each combination of the lists' values is a run. */
+static void settle_comparison(struct send_options *opt)
+{
+	struct compare_options *c = &opt->compare;
+	int i;
+
+	for (i = 0; i <= opt->others; i++)
+		opt->runs += options_of(opt, i)->combinations;
 	opt->runs *= c->settings.n > 0 ? c->settings.n : 1;
 	opt->gauge.own = c->settings.n > 0; /* a baseline is one of a setting */
 	opt->compares = rounds_settle(c, opt->runs);
@@ -290,15 +297,29 @@ static void settle_comparison(struct send_options *opt)
 			"--request cannot be combined with a list of -P or -p, or -c with --idle");
 }
 
+/* The connections of all combinations of the lists' values. */
+static uint64_t connections(const struct send_options *opt)
+{
+	const struct given *g = option_given(&opt->given, "streams");
+	uint64_t n = 0;
+	int i;
+
+	if (g == NULL)
+		return (uint64_t)opt->streams * (uint64_t)opt->combinations;
+	for (i = 0; i < g->n; i++)
+		n += strtoull(g->value[i], NULL, 10) * (uint64_t)(opt->combinations / g->n);
+	return n;
+}
+
 /* Each connection of all runs, or of all sizes of --request, has a port of its own. */
 static void check_ports(const struct send_options *opt)
 {
-	const struct given *g = option_given(&opt->given, "streams");
-	uint64_t n = g == NULL ? (uint64_t)opt->runs : 0;
+	uint64_t n = 0;
 	int i;
 
-	for (i = 0; g != NULL && i < g->n; i++)
-		n += strtoull(g->value[i], NULL, 10) * (uint64_t)(opt->runs / g->n);
+	for (i = 0; i <= opt->others; i++)
+		n += connections(options_of(opt, i));
+	n *= (uint64_t)(opt->compare.settings.n > 0 ? opt->compare.settings.n : 1);
 	n *= (uint64_t)(opt->requests.n > 0 ? opt->requests.n : opt->compare.rounds);
 	if (opt->cport > 0 && (uint64_t)opt->cport + n - 1 > PORT_MAX)
 		usage_error("--cport: from port %d on there are not the %" PRIu64
@@ -316,11 +337,11 @@ static void warn_of_letters(const struct send_options *opt)
 		      opt->chunk);
 }
 
-/* Checks the options of a transfer, or of requests, and sets defaults. */
+/* Sets the defaults of a transfer, or of requests, with that FILE. */
 static void settle(struct send_options *opt, const char *file)
 {
 	const bool requests = opt->requests.n > 0;
-	int i;
+	const struct given *g;
 
 	if (opt->server[0] == '\0' && file != NULL && access(file, F_OK) != 0)
 		usage_error("-s, --server: no server given: is it -s %s? (try 'zcc --help')", file);
@@ -339,13 +360,76 @@ static void settle(struct send_options *opt, const char *file)
 		opt->loops = requests ? REQUESTS : 1;
 	/* In the unit of the wire, so that both ends warm up equally long. */
 	opt->warmup = ceil(fmax(0, opt->warmup * 10 - 1e-6)) / 10;
+	if (opt->method == NULL)
+		opt->method = &send_methods[method_place("sendfile")];
+	opt->combinations = opt->gauge.soak && opt->gauge.idle ? 2 : 1;
+	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++)
+		opt->combinations *= g->row->is_list && g->is_given ? g->n : 1;
+}
+
+static const struct send_options defaults = {
+	.server = "", .timeout = -1, .gauge = {.wait = SOAK_WAIT}, .streams = 1};
+
+/* Stores the options of a text of --vs over those of the command line. */
+static void read_other(const struct send_options *all, const char *text, const char *file,
+		       struct send_options *opt)
+{
+	char place[DIE_MAX], *line;
+	char **word;
+	int n;
+
+	snprintf(place, sizeof(place), "--vs '%s'", text);
+	die_about(place);
+	if (asprintf(&line, "zcc %s", text) < 0)
+		die_errno("options");
+	word = words_split(line, &n);
+	if (word == NULL)
+		usage_error("a quote or a \\ has no end");
+	free(line);
+	*opt = defaults;
+	options_read_over(&USAGE("zcc", rows, false), &all->given, file, n, word, opt, &opt->given);
+	settle(opt, file);
+	if (!all->preload)
+		check_preload(opt);
+	opt->vs = text;
+	die_about(NULL);
+}
+
+/* Stores the options of each --vs. */
+static void read_others(struct send_options *opt, const char *file)
+{
+	const struct given *g = option_given(&opt->given, "vs");
+	int i;
+
+	opt->vs = NULL;
+	opt->others = g != NULL ? g->n : 0;
+	if (g != NULL)
+		opt->other = alloc_or_die((size_t)g->n, sizeof(*opt->other), "options");
+	for (i = 0; i < opt->others; i++)
+		read_other(opt, g->value[i], file, &opt->other[i]);
+}
+
+/* Checks options of which one concerns others, and those of --vs. */
+static void check(struct send_options *opt, const char *file)
+{
+	int i;
+
+	settle(opt, file);
 	warn_of_letters(opt);
+	check_preload(opt);
+	read_others(opt, file);
 	settle_comparison(opt);
 	check_ports(opt);
+	for (i = 0; i < opt->others; i++) {
+		opt->other[i].compare = opt->compare;
+		opt->other[i].compares = opt->compares;
+		opt->other[i].gauge = opt->gauge;
+		opt->other[i].debug = opt->debug; /* which counts how often it was given */
+	}
 	for (i = 0; opt->keep && i < opt->requests.n; i++)
 		if (opt->requests.size[i] == 0)
 			usage_error("--keep: a request of 0 bytes has no reply");
-	if (requests && strcmp(opt->port, WIRE_PORT) == 0)
+	if (opt->requests.n > 0 && strcmp(opt->port, WIRE_PORT) == 0)
 		warnx("--request: a zcs at port " WIRE_PORT
 		      " answers only if it has --reply, which listens at port " REQUEST_PORT
 		      " by default");
@@ -355,11 +439,10 @@ int options_parse(struct send_options *opt, int argc, char **argv)
 {
 	int first;
 
-	*opt = (struct send_options){
-		.server = "", .timeout = -1, .gauge = {.wait = SOAK_WAIT}, .streams = 1};
+	*opt = defaults;
 	first = options_read(&USAGE("zcc", rows, false), argc, argv, opt, &opt->given);
 	(void)gauge_cpus(&opt->gauge);
 	if (!opt->calibrate)
-		settle(opt, argv[first]);
+		check(opt, argv[first]);
 	return first;
 }

@@ -31,9 +31,13 @@ struct send_options {
 	const struct send_method *method;
 	int family; /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct compare_options compare;
-	bool compares;         /* there is more than one run, or only a comparison has an option */
-	int runs;              /* a round: the combinations of the lists' values */
-	int setting;           /* of the run, if there are any */
+	bool compares;    /* there is more than one run, or only a comparison has an option */
+	int combinations; /* of the lists' values, and of both instruments: runs of these options */
+	int runs;         /* a round: those of all options, in each setting */
+	int setting;      /* of the run, if there are any */
+	const char *vs;   /* the text of --vs that these options are of; NULL: none */
+	struct send_options *other; /* those of each --vs */
+	int others;
 	uint64_t chunk;        /* bytes of a call; 0: the method's default */
 	struct sizes requests; /* --request: bytes to ask for, for each run */
 	uint32_t loops;        /* how often to send the files, or requests of each size */
@@ -60,3 +64,9 @@ struct send_options {
  * and --version are printed and end the program.
  */
 int options_parse(struct send_options *opt, int argc, char **argv);
+
+/* The options of the command line, which are number 0, or those of --vs number i. */
+static inline const struct send_options *options_of(const struct send_options *all, int i)
+{
+	return i == 0 ? all : &all->other[i - 1];
+}

@@ -284,6 +284,20 @@ void run_open(struct run *r, const struct send_options *opt)
 		die_errno("eventfd");
 }
 
+void run_try_or_die(const struct run *r)
+{
+	const struct send_options *opt = r->opt;
+	const int fd = sock_open(opt->family == AF_INET6 ? AF_INET6 : AF_INET, 0, &opt->sock);
+	struct sender s;
+
+	if (fd < 0)
+		die_errno(opt->sock.mptcp ? "--mptcp" : "socket");
+	set_options_or_die(fd, opt);
+	sender_open(&s, opt->method, fd, opt->chunk, opt->streams, &r->stop);
+	sender_close(&s);
+	cpus_try_or_die(&opt->bind);
+}
+
 void run_gauge(struct run *r)
 {
 	const struct gauge_setup *asked = &r->opt->gauge;

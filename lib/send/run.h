@@ -93,6 +93,9 @@ struct event {
 /* Prepares runs: loads the calibration if load is to be measured, tries the CPUs, or dies. */
 void run_open(struct run *r, const struct send_options *opt);
 
+/* Dies unless the kernel has the options of the connections of r->opt, their method and their CPUs. */
+void run_try_or_die(const struct run *r);
+
 /*
  * Starts the instrument that r->opt has for the next run, by soaking or by idle time, if any; all runs have the
  * same one, unless run_open() had both.  Without a calibration it measures the idle

@@ -287,7 +287,7 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 	uint32_t len;
 	int64_t n;
 
-	st->sender.data = st->sender.method->has_buffer ? f->data : NULL;
+	st->sender.data = st->opt->preload && st->sender.method->has_buffer ? f->data : NULL;
 	do {
 		len = file_entry(f, off);
 		if (st->left < len)

@@ -62,6 +62,7 @@ static const struct factor factors[] = {
 	[RECEIVER_METHOD] = {"receiver_method", .is_any = true, .is_apart = true,
 			     .alias = &factors[PORT], .append = append_receiver},
 	[SETTING] = {"setting", .follows_comma = true, .append = append_value},
+	[VS] = {"vs", .follows_comma = true, .is_label = true, .append = append_value},
 };
 
 /* What is counted for each MiB, of the host of an end. */
@@ -185,10 +186,16 @@ static const struct {
 
 void trial_options(const struct send_options *all, int i, struct send_options *opt)
 {
+	const int settings = all->compare.settings.n,
+		  runs = all->runs / (settings > 0 ? settings : 1);
+	const struct send_options *of = all;
 	const struct given *g;
-	int k;
+	int k, setting = i / runs;
 
-	*opt = *all;
+	for (i %= runs, k = 0; i >= (of = options_of(all, k))->combinations; k++)
+		i -= of->combinations;
+	*opt = *of;
+	opt->setting = setting;
 	if (all->gauge.soak && all->gauge.idle) {
 		if (i % 2 == 1)
 			opt->gauge.idle = 0;
@@ -197,13 +204,61 @@ void trial_options(const struct send_options *all, int i, struct send_options *o
 		i /= 2;
 	}
 	for (k = LENGTH(lists) - 1; k >= 0; k--) {
-		g = lists[k].option != NULL ? option_given(&all->given, lists[k].option) : NULL;
+		g = lists[k].option != NULL ? option_given(&of->given, lists[k].option) : NULL;
 		if (g == NULL)
 			continue;
 		option_set(g, i % g->n, opt);
 		i /= g->n;
 	}
-	opt->setting = i; /* it varies slowest */
+}
+
+/* Returns, to be freed, what tells the options of a run from those of another one. */
+static char *key_of(const struct send_options *opt)
+{
+	const struct given *g;
+	char *text, *one;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (f == NULL)
+		die_errno("options");
+	fprintf(f, "%d %d %d %s %s %" PRIu64 " %d", opt->setting, opt->gauge.soak, opt->gauge.idle,
+		opt->method->name, opt->port, opt->chunk, opt->streams);
+	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++) {
+		if (!option_matters(&opt->given, g))
+			continue;
+		one = option_text(g, opt);
+		fprintf(f, "\n%s", one);
+		free(one);
+	}
+	if (fclose(f) != 0)
+		die_errno("options");
+	return text;
+}
+
+/* Rejects a --vs that has the same options as a run before. */
+static void check_runs(const struct send_options *all)
+{
+	char **text = alloc_or_die((size_t)all->runs, sizeof(*text), "options");
+	struct send_options opt, before;
+	int i, k;
+
+	for (i = 0; i < all->runs; i++) {
+		trial_options(all, i, &opt);
+		text[i] = key_of(&opt);
+		for (k = 0; k < i && opt.vs != NULL; k++) {
+			if (strcmp(text[i], text[k]) != 0)
+				continue;
+			trial_options(all, k, &before);
+			usage_error(
+				"--vs '%s': the same options as %s%s%s: -r, --runs repeats all runs",
+				opt.vs, before.vs != NULL ? "--vs '" : "without it",
+				before.vs != NULL ? before.vs : "", before.vs != NULL ? "'" : "");
+		}
+	}
+	while (i > 0)
+		free(text[--i]);
+	free(text);
 }
 
 void trials_prepare(struct plan *p, const struct send_options *all)
@@ -212,6 +267,8 @@ void trials_prepare(struct plan *p, const struct send_options *all)
 	char value[PLAN_NAME];
 	int i, k;
 
+	if (all->others > 0)
+		check_runs(all);
 	plan_open(p, &trials_kind, all->runs, all->compare.rounds);
 	for (i = 0; i < p->n; i++) {
 		trial_options(all, i, &opt);
@@ -223,6 +280,8 @@ void trials_prepare(struct plan *p, const struct send_options *all)
 		if (all->compare.settings.n > 0)
 			plan_set_value(&p->run[i], SETTING,
 				       all->compare.settings.all[opt.setting].name);
+		if (opt.vs != NULL)
+			plan_set_value(&p->run[i], VS, opt.vs);
 	}
 }
 
@@ -356,8 +415,10 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
  */
 static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MAX])
 {
-	struct transfer t = {
-		.opt = &a->now, .run = a->run, .report = a->report, .result.set = &a->set};
+	struct transfer t = {.opt = &a->now,
+			     .run = a->run,
+			     .report = a->report,
+			     .result.set = &a->set[a->now.zeros]};
 	const char *error;
 
 	if (transfer_open(&t)) {
@@ -385,6 +446,27 @@ static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MA
 	if (!a->run->is_broken)
 		transfer_close(&t);
 	return error;
+}
+
+/* Tries what each --vs asks the kernel for; a wrong one is a usage error. */
+static void try_others(struct trials *a, const char *place)
+{
+	char name[DIE_MAX];
+	struct send_options opt;
+	int i;
+
+	die_with(EXIT_USAGE);
+	die_about(name);
+	a->run->opt = &opt;
+	for (i = 0; i < a->plan.n; i++) {
+		trial_options(a->opt, i, &opt);
+		snprintf(name, sizeof(name), "--vs '%s'", opt.vs);
+		if (opt.vs != NULL && opt.setting == 0)
+			run_try_or_die(a->run);
+	}
+	a->run->opt = &a->now;
+	die_about(place);
+	die_with(EXIT_SUCCESS);
 }
 
 /* In which zcs has measured its host anew; and, from its last client on, in which it does. */
@@ -443,9 +525,11 @@ static const char *trial(void *trials, int i, const char *place, char why[DIE_MA
 		report_die(a->report, error);
 		return error;
 	}
+	if (a->plan.added == 0)
+		try_others(a, place);
 	do {
 		/* A server that is not zcs may serve one connection: its own. */
-		if (!a->opt->raw)
+		if (!a->now.raw)
 			target_wait(&waited, a->run);
 		if (a->run->stop > 0)
 			return "interrupted";
@@ -494,11 +578,39 @@ static double run_seconds(const struct send_options *opt)
 		       : 0;
 }
 
+/* The mean of all runs' seconds; 0 if they are not known of each. */
+static double mean_seconds(const struct send_options *all)
+{
+	struct send_options opt;
+	double seconds, sum = 0;
+	int i;
+
+	for (i = 0; i < all->runs; i++) {
+		trial_options(all, i, &opt);
+		seconds = run_seconds(&opt);
+		if (seconds <= 0)
+			return 0;
+		sum += seconds;
+	}
+	return sum / all->runs;
+}
+
 void trials_die(struct trials *a, const char *why)
 {
 	report_die(a->report, why);
 	if (a->comparison.is_wanted && a->plan.rounds > 0)
 		comparison_print(&a->comparison, why);
+}
+
+/* Opens the files, unless they are open, and has them in memory if these options are to send them from there. */
+static void open_files(const struct send_options *opt, struct fileset *set, char **names, int n)
+{
+	if (set->n == 0)
+		fileset_open(set, names, n, opt->zeros);
+	if (opt->bytes > 0 && set->bytes == 0)
+		die("--bytes: the files are empty");
+	if (opt->preload && set->file[0].data == NULL)
+		fileset_preload(set);
 }
 
 const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
@@ -507,6 +619,7 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 	struct comparison *c = &a->comparison;
 	struct rounds r = {.comparison = c, .stop = &a->run->stop, .once = trial, .arg = a};
 	const char *error;
+	int i;
 
 	trials_prepare(&a->plan, opt);
 	a->settings = opt->compare.settings;
@@ -516,7 +629,7 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 				 .is_wanted = opt->compares,
 				 .quiet = opt->quiet,
 				 .json = opt->json,
-				 .seconds = run_seconds(opt),
+				 .seconds = mean_seconds(opt),
 				 .begin_json = begin_json,
 				 .arg = a};
 	if (opt->compare.dry) {
@@ -525,22 +638,19 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 		return NULL;
 	}
 	rounds_read_or_die(&r);
-	fileset_open(&a->set, names, n, opt->zeros);
-	if (opt->bytes > 0 && a->set.bytes == 0)
-		die("--bytes: the files are empty");
-	if (a->set.bytes == 0)
+	for (i = 0; i <= opt->others; i++)
+		open_files(options_of(opt, i), &a->set[options_of(opt, i)->zeros], names, n);
+	if (a->set[opt->zeros].bytes == 0)
 		warnx("the files have 0 bytes, as those of /proc seem to have: no data are sent");
-	if (opt->preload)
-		fileset_preload(&a->set);
 	if (a->settings.n > 0)
 		a->connected(); /* a signal is to restore the first */
 	error = rounds_run(&r, why);
 	if (error == NULL)
-		error = fileset_error(&a->set, why);
+		error = fileset_error(&a->set[opt->zeros], why);
 	if (c->is_wanted && a->plan.rounds > 0)
 		comparison_print(c, error);
-	if (!a->run->is_broken)
-		fileset_close(&a->set);
+	for (i = 0; i < 2 && !a->run->is_broken; i++)
+		fileset_close(&a->set[i]);
 	plan_close(&a->plan);
 	rounds_close(&r);
 	return error;

@@ -13,7 +13,7 @@
 #include "lib/send/transfer.h"
 
 /* The factors of a run, in their order. */
-enum { METHOD, BUFFER_SIZE, STREAMS, INSTRUMENT, PORT, RECEIVER_METHOD, SETTING };
+enum { METHOD, BUFFER_SIZE, STREAMS, INSTRUMENT, PORT, RECEIVER_METHOD, SETTING, VS };
 
 /* The measures of a run, in their order: the first five are compared. */
 enum { RATE, LOAD, COST, REMOTE_LOAD, REMOTE_COST, UNCERTAINTY, REMOTE_UNCERTAINTY, SHARED, DRIFT };
@@ -25,7 +25,7 @@ struct trials {
 	struct run *run;
 	struct send_report *report;
 	void (*connected)(void); /* called once a signal is to end the run, not the program */
-	struct fileset set;
+	struct fileset set[2]; /* the built-in set is random, or zeros; other files are the first */
 	struct plan plan;
 	struct comparison comparison;
 	struct settings settings;

@@ -30,20 +30,20 @@
 #define NO_COUNTS "-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t"
 
 /* The same as it is written now. */
-#define NEW_NAMES                                                                                   \
-	"round\tmethod\tblksize\tnum_streams\tinstrument\tsetting\tbits_per_second\tload_percent\t" \
-	"cost_us_per_kib\tremote_load_percent\tremote_cost_us_per_kib\tload_uncertainty_percent\t"  \
-	"remote_load_uncertainty_percent\tload_shared_percent\tdrift_percent\t" COUNTS("")          \
+#define NEW_NAMES                                                                                       \
+	"round\tmethod\tblksize\tnum_streams\tinstrument\tsetting\tvs\tbits_per_second\tload_percent\t" \
+	"cost_us_per_kib\tremote_load_percent\tremote_cost_us_per_kib\tload_uncertainty_percent\t"      \
+	"remote_load_uncertainty_percent\tload_shared_percent\tdrift_percent\t" COUNTS("")              \
 		COUNTS("remote_") "unsafe\tremote_unsafe\n"
 #define NEW_SETTINGS                                                                               \
 	"# baseline: one\n# congestion: bbr\n# pace: 0\n# offloads: tso,gso\n# server: host\n"     \
 	"# interface: eth0\n# duration: 2\n# omit: 0.5\n# date: 2026-11-23T05:49:20Z\n"            \
 	"# title: label\n"
 #define NEW_SEND(round)                                                                            \
-	round "\tsend\t65536\t2\tsoak\t-\t8192000\t50\t2.5\t-\t-\t1\t0\t0.5\t-0.2\t" NO_COUNTS     \
+	round "\tsend\t65536\t2\tsoak\t-\t-\t8192000\t50\t2.5\t-\t-\t1\t0\t0.5\t-0.2\t" NO_COUNTS  \
 	      "weight,steal\t-\n"
-#define NEW_MMAP(round)                                                                            \
-	round "\tmmap\t4194304\t1\tsoak\t-\t16384000\t-\t-\t25\t0.5\t0\t2\t0.5\t-0.2\t" NO_COUNTS  \
+#define NEW_MMAP(round)                                                                              \
+	round "\tmmap\t4194304\t1\tsoak\t-\t-\t16384000\t-\t-\t25\t0.5\t0\t2\t0.5\t-0.2\t" NO_COUNTS \
 	      "-\tsteal\n"
 #define NEW_TWO NEW_SETTINGS NEW_NAMES NEW_SEND("1") NEW_MMAP("1") NEW_SEND("2") NEW_MMAP("2")
 

@@ -39,6 +39,45 @@ static void test_runs(void)
 	expect(captured(), "each combination of the lists' values is a run");
 }
 
+/* The options of each run of --vs, and its name; an option of the text displaces what it cannot stand beside. */
+static void test_vs(void)
+{
+	const char *list =
+		"-s 0 -m mmap,send -n 5 -r 2 --vs -t_2 --vs -m_splice_-P_2|-s 0 -w -O 1 --vs -m_send --vs --bytes_1k"
+		"|-s 0 -b 4k,64k -P 1,2 --vs -P_4 --vs -P_1_-b_1m --setting a=: --setting b=:"
+		"|-s 0 -p 7 --vs -s_[::1]:8 --vs -p_9|-s [::1]:8 -6 -k --preload -S --vs -p_9_-4 --vs -Z"
+		"|-s 0 file -c --idle --vs --congestion_'bbr'";
+	const struct given *g;
+	struct send_options run;
+	const char *words;
+	char *text;
+	int i;
+
+	capture(STDOUT_FILENO);
+	while ((words = next_of(&list)) != NULL) {
+		prepare(words);
+		report("%s\n", words);
+		for (i = 0; i < plan.n; i++) {
+			trial_options(&opt, i, &run);
+			report("  %s, %s %d to %s %s, %g s, %d loops:",
+			       run.vs != NULL ? run.vs : "-", plan_value(&plan.run[i], METHOD),
+			       run.streams, run.server, run.port, run.seconds, run.loops);
+			for (g = run.given.option; g < run.given.option + run.given.n; g++) {
+				text = option_text(g, &run);
+				if (g->is_given && !g->row->is_shared && !g->row->is_repeated)
+					report(" %s=%s",
+					       g->row->name != NULL ? g->row->name
+								    : g->row->letters,
+					       text);
+				free(text);
+			}
+			report("\n");
+		}
+		comparison_print_runs(&(struct comparison){.plan = &plan, .opt = &opt.compare});
+	}
+	expect(captured(), "--vs makes runs of its own");
+}
+
 /* What a run got is a figure of it: the run is still the one that was asked for. */
 static void test_granted(void)
 {
@@ -118,4 +157,4 @@ static void test_new_option(void)
 	plan.before = NULL;
 }
 
-TESTS(test_new_option, test_runs, test_granted, test_options)
+TESTS(test_new_option, test_runs, test_granted, test_options, test_vs)

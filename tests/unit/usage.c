@@ -109,6 +109,38 @@ static void test_right(void)
 	   "the options behind a command are its own");
 }
 
+/* Words are in brackets. */
+static void test_words(void)
+{
+	static const struct {
+		const char *text, *words;
+	} cases[] = {
+		{"", ""},
+		{" -S\t -b  64k\n", "[-S][-b][64k]"},
+		{"-T 'a \"b\\' -k", "[-T][a \"b\\][-k]"},
+		{"-T \"a 'b\\\" \\\\ \\n $x\"", "[-T][a 'b\" \\ \\n $x]"},
+		{"a\\ b\\'c \\\\ '' x\"y\"'z'", "[a b'c][\\][][xyz]"},
+		{"'a", NULL},
+		{"a \"b\\\"", NULL},
+		{"a \\", NULL},
+	};
+	char all[64], **word;
+	size_t i;
+	int n, k;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		word = words_split(cases[i].text, &n);
+		all[0] = '\0';
+		for (k = 0; word != NULL && k < n; k++)
+			string_append(all, sizeof(all), "[%s]", word[k]);
+		ok(word == NULL ? cases[i].words == NULL
+				: cases[i].words != NULL && word[n] == NULL &&
+					  strcmp(all, cases[i].words) == 0,
+		   "the words of <%s> are %s, as a shell has them", cases[i].text, all);
+		free(word);
+	}
+}
+
 static void test_help(void)
 {
 	capture(STDOUT_FILENO);
@@ -118,4 +150,4 @@ static void test_help(void)
 	expect(captured(), "--help is made from the table");
 }
 
-TESTS(test_numbers, test_wrong, test_help, test_right)
+TESTS(test_numbers, test_wrong, test_help, test_right, test_words)
