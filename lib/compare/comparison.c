@@ -574,7 +574,8 @@ void comparison_print_size(const struct comparison *c)
 	if (seconds >= 100)
 		report(", about %s minutes", grouped(seconds / 60));
 	else if (seconds > 0)
-		report(", about %s seconds", grouped(ceil(seconds)));
+		report(", about %s second%s", grouped(ceil(seconds)),
+		       plural((uint64_t)ceil(seconds)));
 	report("\n");
 }
 

@@ -207,6 +207,7 @@ static void test_size(void)
 		double seconds, precision;
 		const char *text;
 	} cases[] = {{12, 0, "6 runs, about 72 seconds\n"},
+		     {0.1, 0, "6 runs, about 1 second\n"},
 		     {17, 0, "6 runs, about 2 minutes\n"},
 		     {3600, 0.01, "at most 6 runs, about 360 minutes\n"},
 		     {0, 0, "6 runs\n"}};
