@@ -180,7 +180,7 @@ static int measure(char **argv, int command_stdout)
 	static struct monitor m;
 	sigset_t set, old;
 	int status = EXIT_SUCCESS;
-	char why[DIE_MAX];
+	const char *why;
 
 	if (opt.json)
 		environment_read(&m.environment);
@@ -191,7 +191,7 @@ static int measure(char **argv, int command_stdout)
 	gauge_mark_open(&m.gauge, &m.from);
 	gauge_mark_open(&m.gauge, &m.to);
 	m.each = alloc_or_die((size_t)m.gauge.calibration.cpus.n, sizeof(*m.each), "load");
-	if (m.command && !gauge_wait_idle(&m.gauge, &opt.gauge, NULL, why))
+	if (m.command && (why = gauge_wait_idle(&m.gauge, &opt.gauge, NULL)) != NULL)
 		warnx("%s", why);
 	gauge_start(&m.gauge, 0);
 	gauge_begin(&m.gauge, &m.from, NULL);

@@ -149,11 +149,9 @@ static void note(struct commands *c)
 
 /*
  * Runs a command until it ends, and stores in c->to what was counted until then.  A signal that is to end the comparison
- * goes to the command's session, a second one ends it.  Returns NULL or how the command failed, a text that may be in
- * `buf`.
+ * goes to the command's session, a second one ends it.  Returns NULL or how the command failed.
  */
-static const char *run_command(struct commands *c, const char *text, bool silent,
-			       char buf[SHELL_ERROR])
+static const char *run_command(struct commands *c, const char *text, bool silent)
 {
 	sigset_t set, before;
 	siginfo_t info;
@@ -180,7 +178,7 @@ static const char *run_command(struct commands *c, const char *text, bool silent
 	waitpid(c->child, &status, 0);
 	c->child = 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	return shell_error(status, buf);
+	return shell_error(status);
 }
 
 /* Enters the setting of a run, and waits until it has settled. */
@@ -202,19 +200,19 @@ static const char *enter_setting(struct commands *c, int setting, char why[DIE_M
 /* Does what comes before a run, outside all measurement, and measures the idle machine. */
 static const char *prepare(struct commands *c, int i, char why[DIE_MAX])
 {
-	const char *error = enter_setting(c, i / (c->opt->n + 1), why);
-	char ended[SHELL_ERROR];
+	const char *error = enter_setting(c, i / (c->opt->n + 1), why), *busy;
 
 	if (error == NULL && *c->stop == 0 && c->opt->prepare != NULL) {
 		gauge_stop(&c->gauge); /* the runs before and after it share no baseline */
-		error = run_command(c, c->opt->prepare, false, ended);
+		error = run_command(c, c->opt->prepare, false);
 		if (error != NULL)
 			snprintf(why, DIE_MAX, "--prepare: %s", error);
 	}
 	if (error != NULL)
 		return why;
-	if (*c->stop == 0 && !gauge_wait_idle(&c->gauge, c->setup, c->stop, why) && *c->stop == 0)
-		warnx("%s", why);
+	busy = *c->stop == 0 ? gauge_wait_idle(&c->gauge, c->setup, c->stop) : NULL;
+	if (busy != NULL && *c->stop == 0)
+		warnx("%s", busy);
 	if (*c->stop == 0 && gauge_measures(&c->gauge))
 		gauge_next(&c->gauge);
 	else if (*c->stop == 0)
@@ -251,7 +249,6 @@ static void add(struct commands *c, int i, const struct load *load)
 static const char *run(void *commands, int i, const char *place, char why[DIE_MAX])
 {
 	struct commands *c = commands;
-	char ended[SHELL_ERROR];
 	const char *error;
 	struct load load;
 	int retry = 0;
@@ -265,8 +262,7 @@ static const char *run(void *commands, int i, const char *place, char why[DIE_MA
 		if (error != NULL)
 			return die_line(error, why);
 		gauge_begin(&c->gauge, &c->from, NULL);
-		error = run_command(c, c->opt->command[i % (c->opt->n + 1)], !c->opt->show_output,
-				    ended);
+		error = run_command(c, c->opt->command[i % (c->opt->n + 1)], !c->opt->show_output);
 		if (*c->stop > 0)
 			return "interrupted";
 		if (error != NULL) {

@@ -75,7 +75,6 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
 	const struct setting_command *c = &s->all[i];
 	sigset_t stop, before;
 	const char *error;
-	char ended[SHELL_ERROR];
 	int status = 0;
 
 	if (s->present == i)
@@ -96,7 +95,7 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
 	if (s->child < 0 || TEMP_FAILURE_RETRY(waitpid(s->child, &status, 0)) < 0)
 		error = strerror(errno);
 	else
-		error = shell_error(status, ended);
+		error = shell_error(status);
 	s->child = 0;
 	if (error == NULL)
 		s->present = i;
@@ -117,7 +116,7 @@ static bool wait_until(pid_t pid, int *status, uint64_t until)
 }
 
 /* Ends the command that runs, which may have changed a part of what it is to change, and restores the base. */
-static const char *restore(struct settings *s, char buf[SHELL_ERROR])
+static const char *restore(struct settings *s)
 {
 	const uint64_t until = now_ns() + RESTORE_NS;
 	int status = 0;
@@ -135,7 +134,7 @@ static const char *restore(struct settings *s, char buf[SHELL_ERROR])
 	if (pid < 0)
 		return strerror(errno);
 	if (wait_until(pid, &status, until))
-		return shell_error(status, buf);
+		return shell_error(status);
 	kill(-pid, SIGKILL);
 	return "its command did not end in 30 seconds";
 }
@@ -145,7 +144,7 @@ bool settings_restore(void)
 {
 	struct settings *s = entered;
 	int state = TO_RESTORE;
-	char buf[SHELL_ERROR], line[DIE_MAX] = "";
+	char line[DIE_MAX] = "";
 	sigset_t stop, before;
 	const char *error;
 
@@ -160,7 +159,7 @@ bool settings_restore(void)
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		return true;
 	}
-	error = restore(s, buf);
+	error = restore(s);
 	if (error != NULL) {
 		string_append(line, sizeof(line), "%s: --setting %s is not restored: %s\n",
 			      program_invocation_short_name, s->all[0].name, error);

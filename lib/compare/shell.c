@@ -46,13 +46,11 @@ pid_t shell_start(const char *command, bool silent)
 	return errno == 0 ? pid : -1;
 }
 
-const char *shell_error(int status, char buf[SHELL_ERROR])
+const char *shell_error(int status)
 {
 	if (status == 0)
 		return NULL;
 	if (WIFSIGNALED(status))
-		snprintf(buf, SHELL_ERROR, "its command was ended by signal %d", WTERMSIG(status));
-	else
-		snprintf(buf, SHELL_ERROR, "its command ended with status %d", WEXITSTATUS(status));
-	return buf;
+		return text_of("its command was ended by signal %d", WTERMSIG(status));
+	return text_of("its command ended with status %d", WEXITSTATUS(status));
 }

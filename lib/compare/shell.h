@@ -4,13 +4,11 @@
  *	shell_open();
  *	pid = shell_start("ethtool -K eth0 tso off", false);
  *	waitpid(pid, &status, 0);
- *	error = shell_error(status, buf);
+ *	error = shell_error(status);
  */
 #pragma once
 
 #include "common.h"
-
-#define SHELL_ERROR 64 /* bytes */
 
 /* To be called first, at least once. */
 void shell_open(void);
@@ -22,5 +20,5 @@ void shell_open(void);
  */
 pid_t shell_start(const char *command, bool silent);
 
-/* Returns how a command ended, `its command ended with status 1`, in `buf`; NULL: well. */
-const char *shell_error(int status, char buf[SHELL_ERROR]);
+/* Returns how a command ended, `its command ended with status 1`, by text_of(); NULL: well. */
+const char *shell_error(int status);

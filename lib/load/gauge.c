@@ -218,8 +218,8 @@ static double tasks_seconds(const struct gauge *g)
 #define REST_NS    1000000000u /* how long other programs are to rest */
 #define REST_SHARE 0.03
 
-bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
-		     const _Atomic int *stop, char why[DIE_MAX])
+const char *gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
+			    const _Atomic int *stop)
 {
 	const uint64_t until = now_ns() + (uint64_t)(setup->wait_idle * 1e9);
 	struct counters from, to;
@@ -228,7 +228,7 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 	bool waits = false;
 
 	if (setup->wait_idle <= 0 || !gauge_is_wanted(setup))
-		return true;
+		return NULL;
 	do {
 		counters_read(&from, NULL);
 		tasks = tasks_seconds(g);
@@ -241,26 +241,21 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 		if (g->instrument.soaker != NULL)
 			others = tasks / g->calibration.cpus.n / seconds_between(from.ns, to.ns);
 		if (others < REST_SHARE)
-			return true;
-		if (isnan(others)) {
-			strcpy(why,
-			       "--wait-idle: /proc/stat does not count what other programs take: "
-			       "omit it");
-			return false;
-		}
+			return NULL;
+		if (isnan(others))
+			return "--wait-idle: /proc/stat does not count what other programs take: "
+			       "omit it";
 		if (stop != NULL && *stop != 0)
-			return false;
+			return "interrupted";
 		if (!waits && now_ns() < until)
 			warnx("waiting for other programs, which take %.1f%% of the machine "
 			      "(--wait-idle)",
 			      100 * others);
 		waits = true;
 	} while (now_ns() < until);
-	snprintf(why, DIE_MAX,
-		 "--wait-idle %g: other programs took %.1f%% of the machine in the last "
-		 "second%s",
-		 setup->wait_idle, 100 * others, busiest_find());
-	return false;
+	return text_of("--wait-idle %g: other programs took %.1f%% of the machine in the last "
+		       "second%s",
+		       setup->wait_idle, 100 * others, busiest_find());
 }
 
 bool gauge_measures(const struct gauge *g)

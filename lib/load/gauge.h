@@ -95,11 +95,11 @@ bool gauge_start_instrument(struct gauge *g);
 
 /*
  * Waits until other programs have taken less than 3 % of the host for a second, but setup->wait_idle seconds at
- * most.  Returns false, with a message in `why` that names the busiest program, if they did not; or if *stop ended
- * the wait, unless `stop` is NULL.  The soakers of *g do not count.
+ * most.  Returns NULL; or if they did not, a message that names the busiest program; or if *stop ended the wait,
+ * unless `stop` is NULL, another.  The soakers of *g do not count.
  */
-bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
-		     const _Atomic int *stop, char why[DIE_MAX]);
+const char *gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
+			    const _Atomic int *stop);
 
 /* Whether a load is being measured. */
 bool gauge_measures(const struct gauge *g);

@@ -301,9 +301,9 @@ void run_try_or_die(const struct run *r)
 void run_gauge(struct run *r)
 {
 	const struct gauge_setup *asked = &r->opt->gauge;
-	char why[DIE_MAX];
+	const char *why = gauge_wait_idle(&r->gauge, asked, &r->stop);
 
-	if (!gauge_wait_idle(&r->gauge, asked, &r->stop, why) && r->stop == 0)
+	if (why != NULL && r->stop == 0)
 		die("%s", why);
 	if (!gauge_is_wanted(asked) || (gauge_measures(&r->gauge) && !r->in_turn))
 		return;

@@ -166,15 +166,16 @@ beside 'a line of progress is on a terminal alone, gone before the report, and n
 	all="\"$zcc\" -s 0 -p $PORT -t 0.6 $paced"
 	SHELL=/bin/sh && export SHELL
 	script -qec "$all -q >r1 & $all -I 0.2 >r2 & $all --json >r3 & $all -d >r4 & wait" none </dev/null >said
+	script -qec "set -m; stty tostop; $all >r5 & wait" tostop </dev/null >said # it would be stopped
 	script -qec "\"$zcc\" -s 0 -p $PORT -t 1.2 $paced >report" typescript </dev/null >/dev/null
-	cat -v none typescript report
+	cat -v none tostop typescript report
 	tr '\r' '\n' <none | not grep '^[0-9.]* s'
 	cr=$(printf '\r')
-	cat r1 r2 r3 r4 report | not grep "$cr"
+	cat r1 r2 r3 r4 r5 report | not grep "$cr"
 	grep -q "${cr}[0-9.]* s of 1.2: [0-9]* KiB/s.*$(printf '\033')\[K" typescript
 	# The last that is written wipes it out.
 	tr '\r' '\n' <typescript | grep -v '^Script ' | grep . | tail -n 1 | cat -v | grep -Fqx '^[[K'
-	grep -Eqx "$rate" report
+	for f in report r5; do grep -Eqx "$rate" $f; done
 ) & later
 
 together
