@@ -202,15 +202,8 @@ static void die_by(void *word)
 
 static void test_deaths(void)
 {
-	const char *words = "error|missing command|forbidden command|two errors|signals", *word;
-	int status;
-
-	capture(STDOUT_FILENO);
-	while ((word = next_of(&words)) != NULL) {
-		status = died(die_by, (void *)word);
-		report("%s: %d %s", word, status, printed);
-	}
-	expect(captured(), "programs die with a status and a line, but not of SIGPIPE and SIGXFSZ");
+	expect_deaths(die_by, "error|missing command|forbidden command|two errors|signals",
+		      "programs die with a status and a line, but not of SIGPIPE and SIGXFSZ");
 }
 
 TESTS(test_clocks, test_texts, test_files, test_deaths)

@@ -10,16 +10,7 @@ static struct send_options opt;
 static const char *parse(const char *words)
 {
 	static char *argv[32];
-	struct given *g;
-	int i;
 
-	/* What was given before; the values of a list are parts of its first. */
-	for (g = opt.given.option; g->row != NULL && g < opt.given.option + opt.given.n; g++) {
-		for (i = 0; i < (g->row->is_list ? g->n > 0 : g->n); i++)
-			free(g->value[i]);
-		free(g->value);
-	}
-	opt.given.n = 0;
 	return argv[options_parse(&opt, words_of(words, argv), argv)];
 }
 
@@ -64,23 +55,16 @@ static void parse_and_exit(void *words)
 /* Options that are no usage error, but for a hint, stand at the end. */
 static void test_wrong(void)
 {
-	const char *list =
+	expect_deaths(
+		parse_and_exit,
 		"-v|-s 0 -t 9ms|-s 0 -I 0.001|-s 0 -f x"
 		"|-s 0 -c --idle --request 10|-s 0 --bind [::1]:2222|-s [::1]:65536|-s 0 -p 1,|-s 0 -m send,,mmap|-s 0 -b 4k,4096"
 		"|-s 0 -m send,write,mmap,splice -b 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"
 		" -P 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"
 		"|-s 0 --vs -J|-s 0 --vs -c|-s 0 --vs -hS|-s 0 --vs --vs=-S|-s 0 --vs --cport_1|-s 0 --vs --setting_a=:"
 		"|-s 0 --vs -S_file|-s 0 --vs -n_1_-t_1|-s 0 --vs -b_x|-s 0 --vs --foo|-s 0 --vs '|-s 0 --vs --preload"
-		"|-s 0 --vs --content_zeros file|-s 0 --vs --keep|-s 0 --request 1 --vs -k|-C";
-	const char *words;
-	int status;
-
-	capture(STDOUT_FILENO);
-	while ((words = next_of(&list)) != NULL) {
-		status = died(parse_and_exit, (void *)words);
-		report("%d %s%s", status, printed, printed[0] != '\0' ? "" : "\n");
-	}
-	expect(captured(), "wrong options of zcc end it with a line");
+		"|-s 0 --vs --content_zeros file|-s 0 --vs --keep|-s 0 --request 1 --vs -k|-C",
+		"wrong options of zcc end it with a line");
 }
 
 TESTS(test_right, test_wrong)

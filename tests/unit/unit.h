@@ -244,6 +244,20 @@ static inline const char *next_of(const char **list)
 	return strncat(word, from, n);
 }
 
+/* Checks, as expect() does, the status and the message by which a function ends the program for each word of a list. */
+static inline void expect_deaths(void (*function)(void *arg), const char *list, const char *title)
+{
+	const char *word;
+	int status;
+
+	capture(STDOUT_FILENO);
+	while ((word = next_of(&list)) != NULL) {
+		status = died(function, (void *)word);
+		printf("%d %s%s", status, printed, printed[0] != '\0' ? "" : "\n");
+	}
+	expect(captured(), title);
+}
+
 /* Stores a program's name and, until the next call, words that blanks separate; `_` is a blank in one. */
 static inline int words_of(const char *words, char *argv[32])
 {

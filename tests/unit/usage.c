@@ -82,18 +82,10 @@ static void read_and_exit(void *words)
 /* The status and the message of wrong options. */
 static void test_wrong(void)
 {
-	const char *list =
-		"-x|file -R|--nosuch=3|--al|--all=3|-s|-\x01|--\n=3|-b 1|--size=10|-b 3.5"
-		"|-b99999999999999999999g|--word=bad|:-b1|:-b1 ls";
-	const char *words;
-	int status;
-
-	capture(STDOUT_FILENO);
-	while ((words = next_of(&list)) != NULL) {
-		status = died(read_and_exit, (void *)words);
-		report("%d %s", status, printed);
-	}
-	expect(captured(), "wrong options end the program with a line and a status");
+	expect_deaths(read_and_exit,
+		      "-x|file -R|--nosuch=3|--al|--all=3|-s|-\x01|--\n=3|-b 1|--size=10|-b 3.5"
+		      "|-b99999999999999999999g|--word=bad|:-b1|:-b1 ls",
+		      "wrong options end the program with a line and a status");
 }
 
 static void test_right(void)
