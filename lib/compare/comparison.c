@@ -54,54 +54,28 @@ static unsigned common_in(const struct plan *p)
 	return parts;
 }
 
-/* The factor that is a label of the run, or NULL. */
-static const struct factor *label_of(const struct plan *p, int run)
-{
-	const struct factor *f = p->kind->factor;
-
-	for (; f < p->kind->factor + p->kind->factors; f++)
-		if (f->is_label && plan_value(&p->run[run], (int)(f - p->kind->factor))[0] != '\0')
-			return f;
-	return NULL;
-}
-
-/* Whether a label stands in place of a factor of the run: that of all runs with this label is the same. */
-static bool is_in_label(const struct plan *p, int run, int factor)
-{
-	const struct factor *f = label_of(p, run);
-	const int label = f != NULL ? (int)(f - p->kind->factor) : factor;
-	const struct plan_run *r = &p->run[run], *other;
-
-	if (label == factor)
-		return false;
-	for (other = p->run; other < p->run + p->n; other++)
-		if (strcmp(plan_value(other, label), plan_value(r, label)) == 0 &&
-		    strcmp(plan_value(other, factor), plan_value(r, factor)) != 0)
-			return false;
-	return true;
-}
-
 /*
  * `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method; `-S, 64k a call`
  * with a label.
  */
 static const char *name_of(const struct plan *p, int run, unsigned parts)
 {
-	const struct factor *f = p->kind->factor, *label = label_of(p, run);
+	const struct factor *f = p->kind->factor;
+	const int label = plan_label(p, run);
 	char name[PLAN_NAME] = "";
 	const char *value;
 	bool begins;
 	size_t end;
 	int i, comma;
 
-	if (label != NULL)
-		label->append(name, plan_value(&p->run[run], (int)(label - f)), true);
+	if (label >= 0)
+		f[label].append(name, plan_value(&p->run[run], label), true);
 	end = strlen(name);
 	for (comma = 0; comma < 2; comma++)
 		for (i = 0; i < p->kind->factors; i++) {
 			value = plan_value(&p->run[run], i);
 			if (!(parts & 1u << i) || *value == '\0' || f[i].follows_comma != comma ||
-			    &f[i] == label || is_in_label(p, run, i))
+			    (label >= 0 && !plan_varies(p, run, i)))
 				continue;
 			begins = name[end] == '\0'; /* nothing follows the label */
 			if (name[0] != '\0')
@@ -739,7 +713,7 @@ void comparison_print(const struct comparison *c, const char *error)
 {
 	const struct plan *p = c->plan;
 	const double precision = c->opt->precision;
-	bool same = false, none = false;
+	bool same = false, none = false, pairs = false;
 	int i, first = 0;
 
 	if (c->json) {
@@ -758,7 +732,12 @@ void comparison_print(const struct comparison *c, const char *error)
 	if (none)
 		report("-: a figure is not above 0, or they vary too much\n");
 	for (i = 0; i < p->n; i++)
-		first = (int)fmax(first, plan_reference(p, i));
+		if (plan_label(p, i) >= 0)
+			pairs |= plan_reference(p, i) > 0;
+		else
+			first = (int)fmax(first, plan_reference(p, i));
+	if (p->before == NULL && pairs)
+		report("ratios of runs with --vs are to the run without it that is like them\n");
 	if (p->before == NULL && first > 0)
 		report("ratios are to the first run by the same instrument, and that of\n  %s to "
 		       "the first run\n",

@@ -320,10 +320,59 @@ struct estimate plan_mean(const struct plan *p, int i, int measure)
 	return statistics_widen(e, fabs(e.value) * s.shared);
 }
 
+static const char *value_of(const struct plan *p, int i, int factor)
+{
+	return plan_value(&p->run[i], factor);
+}
+
+int plan_label(const struct plan *p, int i)
+{
+	int f = p->kind->factors - 1;
+
+	while (f >= 0 && !(p->kind->factor[f].is_label && *value_of(p, i, f) != '\0'))
+		f--;
+	return f;
+}
+
+static bool has_same_label(const struct plan *p, int i, int k)
+{
+	const int f = plan_label(p, i);
+
+	return f == plan_label(p, k) &&
+	       (f < 0 || strcmp(value_of(p, i, f), value_of(p, k, f)) == 0);
+}
+
+bool plan_varies(const struct plan *p, int i, int factor)
+{
+	int k = 0;
+
+	while (k < p->n && (strcmp(value_of(p, i, factor), value_of(p, k, factor)) == 0 ||
+			    !has_same_label(p, i, k)))
+		k++;
+	return k < p->n;
+}
+
+/* Whether run k has the same values as run i of all that varies in both. */
+static bool is_counterpart(const struct plan *p, int i, int k)
+{
+	int f;
+
+	for (f = 0; f < p->kind->factors; f++)
+		if (strcmp(value_of(p, i, f), value_of(p, k, f)) != 0 && plan_varies(p, i, f) &&
+		    plan_varies(p, k, f))
+			return false;
+	return true;
+}
+
 int plan_reference(const struct plan *p, int i)
 {
 	int k = 0;
 
+	if (plan_label(p, i) >= 0) {
+		while (plan_label(p, k) >= 0 || !is_counterpart(p, i, k))
+			k++;
+		return k;
+	}
 	while (!is_same_instrument(p, k, i))
 		k++;
 	return k < i ? k : 0;

@@ -157,9 +157,14 @@ void plan_count(struct plan *p, int i, unsigned unsafe);
  */
 struct estimate plan_mean(const struct plan *p, int i, int measure);
 
+/* Whether run i has a label, and whether the runs that have the same one, or none, differ in a factor. */
+int plan_label(const struct plan *p, int i); /* the factor, or -1 */
+bool plan_varies(const struct plan *p, int i, int factor);
+
 /*
  * The run that run i is compared with: the first by the same instrument, and of the first by a second
- * instrument the first of all.
+ * instrument the first of all.  One with a label is compared with the one without that has the same values of what
+ * varies in both, such as a list that the label does not set.
  */
 int plan_reference(const struct plan *p, int i);
 

@@ -414,7 +414,8 @@ const struct given *option_given(const struct options_given *given, const char *
 
 void option_set(const struct given *g, int value, void *to)
 {
-	take_option(&(struct usage){.program = ""}, g->row, g->value[value], (char *)to + g->row->at);
+	take_option(&(struct usage){.program = ""}, g->row, g->value[value],
+		    (char *)to + g->row->at);
 }
 
 bool option_matters(const struct options_given *given, const struct given *g)

@@ -59,9 +59,10 @@ static void test_vs(void)
 		report("%s\n", words);
 		for (i = 0; i < plan.n; i++) {
 			trial_options(&opt, i, &run);
-			report("  %s, %s %d to %s %s, %g s, %d loops:",
+			report("  %s, %s %d to %s %s, %g s, %d loops, as run %d:",
 			       run.vs != NULL ? run.vs : "-", plan_value(&plan.run[i], METHOD),
-			       run.streams, run.server, run.port, run.seconds, run.loops);
+			       run.streams, run.server, run.port, run.seconds, run.loops,
+			       plan_reference(&plan, i) + 1);
 			for (g = run.given.option; g < run.given.option + run.given.n; g++) {
 				text = option_text(g, &run);
 				if (g->is_given && !g->row->is_shared && !g->row->is_repeated)
