@@ -65,6 +65,10 @@ int main(int argc, char **argv)
 	}
 	if (opt.json || opt.debug > 0 || opt.compares)
 		environment_read(&rep.environment);
+	if (opt.compare.compare != NULL) {
+		trials_compare(&trials);
+		return EXIT_SUCCESS;
+	}
 	opt.gauge.debug = opt.debug > 0;
 	opt.gauge.what = opt.requests.n > 0 ? "requests" : "transfer";
 	run_open(&run, &opt);

@@ -474,22 +474,19 @@ static void print_unsafe(const struct plan *p, const char *before)
 	}
 }
 
-/* The sessions of a file, the last one first: their rounds, machine, date and title; then the machine of now. */
-static void print_sessions(const struct plan *now, const char *path)
+/* The sessions of a file, the last one first: their rounds, machine, date and title. */
+static void print_sessions(const char *which, const struct plan *p, const char *path)
 {
-	const struct plan *p = now->before;
 	const char *title;
 
 	for (; p != NULL; p = p->earlier) {
-		report("before: %d round%s in %s: %s\n", p->rounds, plural((uint64_t)p->rounds),
+		report("%s: %d round%s in %s: %s\n", which, p->rounds, plural((uint64_t)p->rounds),
 		       printable(path), p->machine);
 		title = plan_setting(p, "title");
 		if (plan_setting(p, "date")[0] != '\0')
 			report("  of %s%s%s\n", plan_setting(p, "date"),
 			       title[0] != '\0' ? ": " : "", title);
 	}
-	if (now->before != NULL)
-		report("now: %s\n", now->machine);
 }
 
 /*
@@ -564,16 +561,41 @@ void comparison_print_runs(const struct comparison *c)
 		report("%s\n", name_of(p, i, differing_in(p)));
 }
 
+/* How far several sessions of a side are apart, by the measures that have a ratio. */
+static void print_spread(const char *which, const struct plan *p)
+{
+	const struct measure *m = p->kind->measure;
+	const char *before = "";
+	int k;
+
+	report("%s: the means of %d sessions differ by up to", which, plan_sessions(p));
+	for (k = 0; k < p->kind->measures; k++)
+		if (m[k].ratio_key != NULL && is_known(p, k)) {
+			report("%s %.1f%% (%s%s)", before, percent(plan_spread(p, k)),
+			       m[k].end == 1 ? "other host: " : "", m[k].title);
+			before = ",";
+		}
+	report("\n");
+}
+
 /* Prints the rounds, and the other sessions. */
 static void print_above(const struct plan *p, const struct compare_options *opt)
 {
 	print_rounds(p, p->rounds, "; means and 95% confidence intervals");
-	print_sessions(p, opt->against);
-	if (p->kept != NULL)
+	print_sessions("before", p->before, opt->against);
+	if (opt->compare != NULL)
+		print_sessions("now", p, opt->save);
+	else if (p->before != NULL)
+		report("now: %s\n", p->machine);
+	if (p->kept != NULL && opt->compare == NULL)
 		report("this is session %d in %s\n", plan_sessions(p->kept) + 1,
 		       printable(opt->save));
 	print_differences(p, p->before, NULL);
 	print_differences(p, p->kept, NULL);
+	if (p->before != NULL && p->before->earlier != NULL)
+		print_spread("before", p->before);
+	if (p->before != NULL && p->earlier != NULL)
+		print_spread("now", p);
 }
 
 /*
@@ -692,6 +714,7 @@ static void print_json(const struct comparison *c, const char *error)
 
 	c->begin_json(&j, c->arg);
 	json_count(&j, "rounds", (uint64_t)p->rounds);
+	json_string(&j, "machine", p->machine);
 	if (p->before != NULL) {
 		json_count(&j, "sessions", (uint64_t)plan_sessions(p));
 		json_string(&j, "against", p->before->machine);
@@ -759,7 +782,7 @@ void comparison_print(const struct comparison *c, const char *error)
 	print_counts(p);
 	if (p->before != NULL)
 		print_unsafe(p->before, "before: ");
-	print_unsafe(p, "");
+	print_unsafe(p, c->opt->compare != NULL ? "now: " : "");
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r 5)\n");
 }
@@ -769,9 +792,6 @@ void comparison_check_or_die(const struct plan *p, const struct plan *saved, con
 {
 	int i = 0;
 
-	if (saved == NULL)
-		die("%s: %s has no session of --save", option, printable(path));
-	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
 	if (p->n != saved->n)
 		die("%s: %s is of another plan: %d run%s a round, not %d", option, printable(path),
 		    saved->n, plural((uint64_t)saved->n), p->n);

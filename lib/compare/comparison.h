@@ -18,9 +18,10 @@ struct compare_options {
 	int rounds;                 /* at most */
 	double precision;           /* a share of each cost; 0: not given */
 	const char *save, *against; /* files; NULL: not given */
-	bool dry;                   /* the runs are only printed */
-	int retries;                /* of a run that came out unsafe */
-	struct settings settings;   /* none, or two at least */
+	const char *compare; /* if it is given, that of --against, and nothing is sent; or NULL */
+	bool dry;            /* the runs are only printed */
+	int retries;         /* of a run that came out unsafe */
+	struct settings settings; /* none, or two at least */
 	double settle; /* seconds from a change of the setting to the next run; 0: not given */
 };
 

@@ -10,21 +10,40 @@ void note_date(struct plan *p)
 	plan_set_aside(p, "date", text);
 }
 
+/* The key of an option that has no other. */
+static const char *option_key(const struct option_row *o, char key[64])
+{
+	if (o->name != NULL)
+		snprintf(key, 64, "--%s", o->name);
+	else
+		snprintf(key, 64, "-%c", o->letters[0]);
+	return key;
+}
+
 void note_option(struct plan *p, const char *key, const struct options_given *given,
 		 const struct given *g, const void *opt)
 {
 	char name[64], *text = option_text(g, opt);
+	const bool is_quantity = key != NULL;
 
-	if (g->row->name != NULL)
-		snprintf(name, sizeof(name), "--%s", g->row->name);
-	else
-		snprintf(name, sizeof(name), "-%c", g->row->letters[0]);
+	key = is_quantity ? key : option_key(g->row, name);
 	if (!option_matters(given, g))
-		plan_set_aside(p, key != NULL ? key : name, text);
+		plan_set_aside(p, key, text);
 	else
-		plan_set(p, key != NULL ? key : name, "%s",
-			 key != NULL && *text == '\0' ? "0" : text);
+		plan_set(p, key, "%s", is_quantity && *text == '\0' ? "0" : text);
 	free(text);
+}
+
+void note_aside(struct plan *p, const struct options_given *given)
+{
+	const struct given *g;
+	char key[64];
+
+	for (g = given->option; g < given->option + given->n; g++)
+		if (g->row->kind != OPTION_NONE && !option_matters(given, g))
+			plan_put_aside(p, option_key(g->row, key));
+	plan_put_aside(p, "date");
+	plan_put_aside(p, "title");
 }
 
 void note_lines(struct plan *p, char *lines)

@@ -20,6 +20,9 @@ void note_date(struct plan *p);
 void note_option(struct plan *p, const char *key, const struct options_given *given,
 		 const struct given *g, const void *opt);
 
+/* Puts aside what does not matter of a session that was read: the options, the date and the title. */
+void note_aside(struct plan *p, const struct options_given *given);
+
 /* Notes lines `KEY: TEXT`. */
 void note_lines(struct plan *p, char *lines);
 

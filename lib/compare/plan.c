@@ -110,6 +110,13 @@ void plan_set(struct plan *p, const char *key, const char *fmt, ...)
 void plan_set_aside(struct plan *p, const char *key, const char *value)
 {
 	plan_set(p, key, "%s", value);
+	plan_put_aside(p, key);
+}
+
+void plan_put_aside(struct plan *p, const char *key)
+{
+	if (!plan_has(p, key))
+		plan_set(p, key, "%s", "");
 	p->setting[setting_of(p, key)].is_aside = true;
 }
 
@@ -403,6 +410,25 @@ struct estimate plan_ratio(const struct plan *p, int i, int measure)
 	return widen_ratio(
 		e, hypot(same ? fabs(own - other) : hypot(own, other),
 			 hypot(neighbour_share(p, i, measure), neighbour_share(p, k, measure))));
+}
+
+double plan_spread(const struct plan *p, int measure)
+{
+	double spread = 0, least, most;
+	struct sample s;
+	int i, k;
+
+	for (i = 0; i < p->n; i++) {
+		s = sample_of(p, i, measure, true);
+		least = most = s.x[0];
+		for (k = 1; k < s.n; k++) {
+			least = fmin(least, s.x[k]);
+			most = fmax(most, s.x[k]);
+		}
+		if (least > 0 && isfinite(most / least))
+			spread = fmax(spread, most / least - 1);
+	}
+	return spread;
 }
 
 bool plan_is_same_run(const struct plan_kind *kind, const struct plan_run *a,

@@ -113,12 +113,13 @@ void plan_close(struct plan *p);
 
 /*
  * Store the value of a factor, or of a setting, which may not be reported, or the machine, with control characters
- * replaced.
+ * replaced.  plan_put_aside(): a setting that there is, or is not, is not reported.
  */
 void plan_set_value(struct plan_run *run, int factor, const char *value);
 void plan_set(struct plan *p, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void plan_set_aside(struct plan *p, const char *key, const char *value);
+void plan_put_aside(struct plan *p, const char *key);
 void plan_set_machine(struct plan *p, const char *machine);
 
 /* Whether there is such a setting. */
@@ -180,6 +181,9 @@ struct estimate plan_ratio(const struct plan *p, int i, int measure);
 
 /* How many sessions there are, with the earlier ones. */
 int plan_sessions(const struct plan *p);
+
+/* By which share the greatest mean of a measure in the sessions is above the least, of the run that has most. */
+double plan_spread(const struct plan *p, int measure);
 
 /* The reasons that made a measure of run i unsafe in any session: one that is not of a load has none. */
 unsigned plan_unsafe(const struct plan *p, int i, int measure);

@@ -1,5 +1,7 @@
 #include "lib/compare/rounds.h"
 
+#include "lib/compare/note.h"
+
 #define PRECISE_ROUNDS 30 /* at most, with --precision, unless -r is given */
 
 bool rounds_settle(struct compare_options *opt, int runs)
@@ -18,6 +20,17 @@ bool rounds_settle(struct compare_options *opt, int runs)
 	return compares;
 }
 
+/* Reads a file that is to have a session, or dies. */
+static void read_or_die(struct saved *s, const struct plan_kind *kind, const char *option,
+			const char *path)
+{
+	if (access(path, R_OK) != 0)
+		die_errno("%s: %s", option, printable(path));
+	saved_read_or_die(s, kind, option, path);
+	if (s->last == NULL)
+		die("%s: %s has no session of --save", option, printable(path));
+}
+
 void rounds_read_or_die(struct rounds *r)
 {
 	const struct compare_options *opt = r->comparison->opt;
@@ -29,9 +42,7 @@ void rounds_read_or_die(struct rounds *r)
 		saved_append_or_die(p, opt->save);
 	}
 	if (opt->against != NULL) {
-		if (access(opt->against, R_OK) != 0)
-			die_errno("--against: %s", printable(opt->against));
-		saved_read_or_die(&r->before, p->kind, "--against", opt->against);
+		read_or_die(&r->before, p->kind, "--against", opt->against);
 		comparison_check_or_die(p, r->before.last, "--against", opt->against);
 		/* If both options name the same sessions, these count as the other side only. */
 		if (r->kept.last != NULL && strcmp(r->kept.text, r->before.text) != 0)
@@ -82,4 +93,21 @@ void rounds_close(struct rounds *r)
 {
 	saved_close(&r->before);
 	saved_close(&r->kept);
+}
+
+void rounds_compare_or_die(struct comparison *c, const struct plan_kind *kind,
+			   const struct options_given *given)
+{
+	struct saved before, now;
+
+	read_or_die(&before, kind, "--compare", c->opt->against);
+	read_or_die(&now, kind, "--compare", c->opt->save);
+	comparison_check_or_die(now.last, before.last, "--compare", c->opt->against);
+	c->plan = now.last;
+	note_aside(c->plan, given);
+	c->plan->before = before.last;
+	c->plan->kept = c->plan->earlier;
+	comparison_print(c, NULL);
+	saved_close(&before);
+	saved_close(&now);
 }

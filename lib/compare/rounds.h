@@ -43,3 +43,10 @@ const char *rounds_run(const struct rounds *r, char why[DIE_MAX]);
 /* Whether a run that these reasons made unsafe is repeated, after so many repetitions: if it is, prints a line. */
 bool rounds_repeat(const struct compare_options *opt, int retry, unsigned unsafe);
 void rounds_close(struct rounds *r);
+
+/*
+ * Prints how the file of --save compares with that of --against, both of plans of this kind, without a run; or dies.
+ * `given` has the table of options: those that do not matter are not reported.
+ */
+void rounds_compare_or_die(struct comparison *c, const struct plan_kind *kind,
+			   const struct options_given *given);

@@ -77,6 +77,7 @@ static const struct option_row rows[] = {
 	{.help = "Usage: zcc [OPTION...] -s HOST [FILE...]\n"
 		 "       zcc [OPTION...] -s HOST --request=SIZE\n"
 		 "       zcc -C [--force] [-N N] [-f FILE]\n"
+		 "       zcc --compare OLD NEW\n"
 		 "Send files to zcs over TCP and print the throughput; with -c, also the CPU load\n"
 		 "and what each KiB cost.  Without FILE, zcc sends a built-in set: 63 files of\n"
 		 "350 KiB in memory.\n"
@@ -139,6 +140,12 @@ static const struct option_row rows[] = {
 	{"", "save", "FILE", "add the figures of all runs to FILE", AT(FILE, compare.save)},
 	{"", "against", "FILE", "compare with the figures that --save has kept",
 	 AT(FILE, compare.against)},
+	{"", "compare", "FILE",
+	 "print how a second file of --save, which follows, compares with FILE; send nothing",
+	 AT(FILE, compare.compare),
+	 .not_with =
+		 "--server --method --streams --time --loops --bytes --request --calibrate --raw "
+		 "--cpu-load --idle --runs --precision --save --against --setting --dry-run --vs"},
 	{"", "setting", "NAME=COMMAND",
 	 "each run in each of these settings of the machine, which COMMAND makes; the first is "
 	 "restored at the end",
@@ -442,7 +449,14 @@ int options_parse(struct send_options *opt, int argc, char **argv)
 	*opt = defaults;
 	first = options_read(&USAGE("zcc", rows, false), argc, argv, opt, &opt->given);
 	(void)gauge_cpus(&opt->gauge);
-	if (!opt->calibrate)
+	if (opt->compare.compare != NULL && argc - first != 1)
+		usage_error("--compare: give two files of --save: --compare OLD NEW");
+	opt->compares = opt->compare.compare != NULL;
+	if (opt->compares) {
+		opt->compare.against = opt->compare.compare;
+		opt->compare.save = argv[first];
+	} else if (!opt->calibrate) {
 		check(opt, argv[first]);
+	}
 	return first;
 }

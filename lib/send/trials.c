@@ -554,15 +554,22 @@ static void begin_json(struct json *j, void *trials)
 	const struct given *ports = option_given(&a->opt->given, "port");
 	struct link link;
 
+	const struct plan *p = a->comparison.plan;
+
 	a->now = *a->opt;
 	if (ports != NULL && ports->n > 1)
 		a->now.port = ""; /* there is no one port */
 	a->report->opt = &a->now;
 	*j = (struct json){.stream = a->report->json.stream};
-	link_read(&link, plan_setting(&a->plan, "interface"));
+	if (a->opt->compare.compare != NULL) {
+		a->now.server = plan_setting(p, "server");
+		a->now.port = "";
+		a->now.seconds = strtod(plan_setting(p, "duration"), NULL);
+	}
+	link_read(&link, plan_setting(p, "interface"));
 	report_json_open(j, "comparison", a->report, &link);
-	json_string(j, "sender_tcp_congestion", plan_setting(&a->plan, "congestion"));
-	json_number(j, "duration", a->opt->seconds);
+	json_string(j, "sender_tcp_congestion", plan_setting(p, "congestion"));
+	json_number(j, "duration", a->now.seconds);
 }
 
 /* The seconds of a run with its baselines; 0 if only its bytes are known. */
@@ -611,6 +618,16 @@ static void open_files(const struct send_options *opt, struct fileset *set, char
 		die("--bytes: the files are empty");
 	if (opt->preload && set->file[0].data == NULL)
 		fileset_preload(set);
+}
+
+void trials_compare(struct trials *a)
+{
+	a->comparison = (struct comparison){.opt = &a->opt->compare,
+					    .quiet = a->opt->quiet,
+					    .json = a->opt->json,
+					    .begin_json = begin_json,
+					    .arg = a};
+	rounds_compare_or_die(&a->comparison, &trials_kind, &a->opt->given);
 }
 
 const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])

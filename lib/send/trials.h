@@ -43,6 +43,9 @@ void trials_prepare(struct plan *p, const struct send_options *all);
 /* Sends the files: once, or as often as a comparison needs.  Returns NULL or what is wrong, which may be in `why`. */
 const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX]);
 
+/* Prints the comparison of two files of --save. */
+void trials_compare(struct trials *a);
+
 /* Ends the report of a program that dies; that of a comparison has its complete rounds. */
 void trials_die(struct trials *a, const char *why);
 

@@ -98,9 +98,41 @@ beside '--save: a session is added to those of the file, and sessions are compar
 	compare -m send,mmap -r 2 -n 1 --against two.tsv ../file
 	grep -Ex '  of [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z: first' out
 	not grep '^one session each: ' out
+	grep -Ex 'before: the means of 3 sessions differ by up to [0-9.]+% \(KiB/s\)' out
 	compare --json -m send,mmap -r 1 -n 1 --save one.tsv --against one.tsv ../file
 	tail -n 1 out | grep '"sessions":1,"against":"zcc [^"]*","against_rounds":2,"against_sessions":1,'
 	[ "$(grep -c '^# zcc ' one.tsv)" -eq 2 ]
+) & later
+beside '--compare: two files give what --against does, without a transfer; an option of the output is no difference'; ( begin; need jq strace
+	sed 's/^# congestion: .*/# congestion: other/; s/^# date: .*/# date: then/' ../plan.tsv >old.tsv
+	compare -m send,mmap -r 4 -t 0.1 --save new.tsv --against old.tsv ../file
+	sed -n '/^[a-z]* differs/p; /^run /,/^one session/s/([0-9.]* to .*)//p' out >against
+	exits 0 strace -f -o trace -e trace=socket "$zcc" --compare old.tsv new.tsv
+	not grep AF_INET trace
+	grep -Ex 'now: 4 rounds in new\.tsv: zcc .*' out
+	sed -n '/^[a-z]* differs/p; /^run /,/^one session/s/([0-9.]* to .*)//p' out | diff against -
+	exits 0 "$zcc" -q --compare old.tsv old.tsv
+	[ "$(grep -c ' 1\.00 (.*) =$' out)" -eq 2 ]
+	cat new.tsv >>old.tsv
+	exits 0 "$zcc" --json --compare old.tsv new.tsv
+	jq -e '.comparison | .sessions == 1 and .against_sessions == 2 and .against_differs == ["duration", "files", "congestion"] and
+	    .duration == 0.1 and .connecting_to.host == "0" and (.machine | test("^zcc ")) and
+	    (.runs | length == 2 and all(.before.bits_per_second.mean > 0 and .throughput_ratio.ratio > 0))' out
+	: >empty
+	while IFS=';' read -r files message; do
+		fails "^zcc: --compare: $message\$" "$zcc" --compare $files
+		[ ! -s out ]
+	done <<-'END'
+		old.tsv none;none: No such file or directory
+		none old.tsv;none: No such file or directory
+		old.tsv empty;empty has no session of --save
+		empty old.tsv;empty has no session of --save
+		old.tsv ../file;../file was not written by --save of this version
+	END
+	sed 's/mmap/splice/' new.tsv >other.tsv
+	fails 'other.tsv is of another plan: its run 2 is splice 4m, 1 stream, not mmap 4m' "$zcc" --compare other.tsv new.tsv
+	check_usage 'give two files of --save: --compare OLD NEW' zcc --compare .
+	check_usage '--compare and -s, --server cannot be used together' zcc --compare old.tsv -s 0 new.tsv
 ) & later
 beside '--save: sessions of four zcc that run at a time are all kept, and of another plan none is added'; ( begin; need flock
 	for i in 1 2 3 4; do
