@@ -14,22 +14,11 @@
 
 enum { COMMAND, INSTRUMENT, SETTING };
 
-static void append_value(char name[PLAN_NAME], const char *value, bool begins)
-{
-	(void)begins;
-	string_append(name, PLAN_NAME, "%s", value);
-}
-
-static void append_instrument(char name[PLAN_NAME], const char *value, bool begins)
-{
-	append_value(name, strcmp(value, LOAD_BY_SOAKING) == 0 ? "soaked" : "unsoaked", begins);
-}
-
 static const struct factor factors[] = {
-	[COMMAND] = {"command", .append = append_value},
+	[COMMAND] = {"command", .append = factor_append},
 	[INSTRUMENT] = {"instrument", .is_any = true, .follows_comma = true,
-			.append = append_instrument},
-	[SETTING] = {"setting", .follows_comma = true, .append = append_value},
+			.append = factor_append_instrument},
+	[SETTING] = {"setting", .follows_comma = true, .append = factor_append},
 };
 
 static const struct measure measures[] = {

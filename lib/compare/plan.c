@@ -12,6 +12,17 @@ static char *copy_of(const char *text)
 	return copy;
 }
 
+void factor_append(char name[PLAN_NAME], const char *value, bool begins)
+{
+	(void)begins;
+	string_append(name, PLAN_NAME, "%s", value);
+}
+
+void factor_append_instrument(char name[PLAN_NAME], const char *value, bool begins)
+{
+	factor_append(name, strcmp(value, LOAD_BY_SOAKING) == 0 ? "soaked" : "unsoaked", begins);
+}
+
 void plan_set_machine(struct plan *p, const char *machine)
 {
 	free(p->machine);

@@ -38,6 +38,10 @@ struct factor {
 	void (*append)(char name[PLAN_NAME], const char *value, bool begins);
 };
 
+/* What a factor may have as `append`: its value as it is, or of an instrument `soaked` or `unsoaked`. */
+void factor_append(char name[PLAN_NAME], const char *value, bool begins);
+void factor_append_instrument(char name[PLAN_NAME], const char *value, bool begins);
+
 /* What is compared, or tells how far that can be trusted: a row of the table of figures. */
 struct measure {
 	const char *key; /* of the row; with `remote_` before it if it is of the other end */

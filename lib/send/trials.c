@@ -9,12 +9,6 @@
  * The tables.
  */
 
-static void append_value(char name[PLAN_NAME], const char *value, bool begins)
-{
-	(void)begins;
-	string_append(name, PLAN_NAME, "%s", value);
-}
-
 /* Bytes of a call, in units of 1024 as the options have them. */
 static void append_size(char name[PLAN_NAME], const char *value, bool begins)
 {
@@ -33,11 +27,6 @@ static void append_streams(char name[PLAN_NAME], const char *value, bool begins)
 	string_append(name, PLAN_NAME, "%s stream%s", value, plural(strtoull(value, NULL, 10)));
 }
 
-static void append_instrument(char name[PLAN_NAME], const char *value, bool begins)
-{
-	append_value(name, strcmp(value, LOAD_BY_SOAKING) == 0 ? "soaked" : "unsoaked", begins);
-}
-
 static void append_receiver(char name[PLAN_NAME], const char *value, bool begins)
 {
 	(void)begins;
@@ -52,17 +41,17 @@ static void append_port(char name[PLAN_NAME], const char *value, bool begins)
 
 /* Of several receivers the method is known once the first run is over. */
 static const struct factor factors[] = {
-	[METHOD] = {"method", .is_named = true, .append = append_value},
+	[METHOD] = {"method", .is_named = true, .append = factor_append},
 	[BUFFER_SIZE] = {"blksize", .is_number = true, .append = append_size},
 	[STREAMS] = {"num_streams", .is_number = true, .follows_comma = true,
 		     .append = append_streams},
 	[INSTRUMENT] = {"instrument", .is_any = true, .follows_comma = true,
-			.append = append_instrument},
+			.append = factor_append_instrument},
 	[PORT] = {"port", .is_any = true, .is_apart = true, .append = append_port},
 	[RECEIVER_METHOD] = {"receiver_method", .is_any = true, .is_apart = true,
 			     .alias = &factors[PORT], .append = append_receiver},
-	[SETTING] = {"setting", .follows_comma = true, .append = append_value},
-	[VS] = {"vs", .follows_comma = true, .is_label = true, .append = append_value},
+	[SETTING] = {"setting", .follows_comma = true, .append = factor_append},
+	[VS] = {"vs", .follows_comma = true, .is_label = true, .append = factor_append},
 };
 
 /* What is counted for each MiB, of the host of an end. */
