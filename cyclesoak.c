@@ -59,7 +59,7 @@ static void report_load(struct monitor *m)
 	if (opt.json)
 		period_json(&p, m->history.periods == 1 ? &m->environment : NULL);
 	else if (opt.once && isnan(p.load.load))
-		die("the load is not known: it is unsafe: %s: see UNSAFE LOADS in zc-messages(7)",
+		die("the load is not measured: it is unsafe: %s: see UNSAFE LOADS in zc-messages(7)",
 		    limits_format(p.load.unsafe));
 	else if (opt.once)
 		report("%.1f\n", percent(p.load.load));
@@ -314,8 +314,8 @@ static const struct option_row rows[] = {
 	 .min = 1, .max = CPUS_MAX, .not_with = "--on-cpus"},
 	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", AT(CPUS, gauge.on)},
 	{"", "wait", "SECS",
-	 "wait up to SECS seconds for another program that measures a load on this host to end "
-	 "(default 2); after that COMMAND runs without a load, and without COMMAND cyclesoak fails",
+	 "wait up to SECS seconds until no other program soaks the CPUs (default 2); then COMMAND "
+	 "runs all the same, and without COMMAND cyclesoak fails",
 	 AT(SECONDS, gauge.wait), .max = 86400},
 	{"", "wait-idle", "SECS",
 	 "before COMMAND wait up to SECS seconds until others take under 3 % for a second",

@@ -171,12 +171,10 @@ static const struct option_row rows[] = {
 	{"", "max-reply", "SIZE", "drop a client that asks for more (default 16m)",
 	 AT(SIZE, max_reply), .max = 1ull << 32, .only_with = "--reply"},
 	{"B", "bind-cpu", "CPUS",
-	 "run on CPU 2, or on a list such as 0,2-5: one CPU for each client, in turn (default: any "
-	 "CPU)",
+	 "run each client's thread on the next of these CPUs, such as 2 or 0,2-5 (default: any)",
 	 AT(CPUS, bind)},
 	{.help = "\nClients:\n"},
-	{"1", "once", NULL,
-	 "exit when the first client has left, and all that came while one was connected",
+	{"1", "once", NULL, "serve the first client and all that overlap it, then exit",
 	 AT(FLAG, once)},
 	{"", "allow", "PREFIXES",
 	 "serve only clients of these addresses, such as 192.0.2.0/24,::1; repeatable (default: all "
@@ -206,12 +204,11 @@ static const struct option_row rows[] = {
 	{"", "user", "USER", "drop privileges to USER after start-up (root only)", AT(TEXT, user)},
 	{.help = "\nCPU load:\n"},
 	{"c", "cpu-load", NULL,
-	 "measure the CPU load of this host by soaking while there are clients: what they take from "
-	 "other work; without a calibration by cyclesoak -C, zcs measures the idle host first",
+	 "measure the CPU time that clients take from other programs, by keeping all CPUs busy: as "
+	 "root in a container or a session of systemd; without a calibration by cyclesoak -C, zcs measures the idle host first",
 	 AT(FLAG, gauge.soak), .not_with = "--idle"},
 	{"", "idle", "clock",
-	 "measure it by idle time: how busy the CPUs are, without soaking; --idle=clock: counted by "
-	 "BPF programs",
+	 "measure how busy clients make an idle machine; --idle=clock: by BPF programs",
 	 AT(WORD, gauge.idle), .optional = true},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE (default ./counts_per_sec, unless it does not fit this "

@@ -770,7 +770,7 @@ void comparison_print(const struct comparison *c, const char *error)
 		       "boot,\n  the CPUs of interrupts or other guests of the host: repeat both "
 		       "(--save\n  adds one)\n");
 	if (p->rounds > 1 && p->n > (p->before != NULL ? 1 : 2))
-		report("95%% is for each interval by itself: of 20 equal runs, one differs by "
+		report("each interval is 95%% on its own: of 20 equal runs, about one differs by "
 		       "chance\n");
 	if (precision > 0 && !plan_is_precise(p, precision))
 		report("--precision %g%% was not reached in %d round%s%s\n", percent(precision),

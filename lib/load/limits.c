@@ -21,7 +21,7 @@ static const struct {
 	 "the clock or a system call is slow: the load omits short interrupts: use --idle"},
 	{"clock_changed", "the clock source changed: the load is wrong: calibrate and start again"},
 	{"weight", NULL},
-	{"steal", "the host of this virtual machine took more than 1% of its CPU time (steal): "
+	{"steal", "the hypervisor took more than 1% of this machine's CPU time (steal): "
 		  "the load is unsafe"},
 	{"baseline_old", "the baseline is more than an hour old: the load is unsafe: " AGAIN},
 	{"baseline_busy",

@@ -214,9 +214,9 @@ double arg_number(const struct option_row *o, const char *text)
 	if (v == 0 && o->kind == OPTION_SECONDS_OR_NONE)
 		return v;
 	if (v < o->min || v > o->max)
-		option_error(o, "'%s' is not %sbetween %.16g and %.16g%s", text,
-			     o->kind == OPTION_SECONDS_OR_NONE ? "0, nor " : "", o->min, o->max,
-			     numbers[o->kind].unit);
+		option_error(o, "'%s' is %sbetween %.16g and %.16g%s", text,
+			     o->kind == OPTION_SECONDS_OR_NONE ? "neither 0 nor " : "not ", o->min,
+			     o->max, numbers[o->kind].unit);
 	return v;
 }
 
@@ -253,7 +253,7 @@ size_t arg_name(const char *name, const char *text, const void *table, size_t n,
 			return i;
 		string_append(names, sizeof(names), "%s%s", i > 0 ? ", " : "", one);
 	}
-	usage_error("%s: '%s' is none of %s", name, text, names);
+	usage_error("%s: '%s' is not one of %s", name, text, names);
 }
 
 /*

@@ -89,7 +89,7 @@ static const struct option_row rows[] = {
 	 AT(SECONDS, seconds), .min = 0.001, .max = 1e9},
 	{"", "bytes", "SIZE", "end after SIZE bytes of files, of all streams together",
 	 AT(SIZE, bytes), .min = 1, .max = 1ull << 50, .not_with = "--loops --time --warmup"},
-	{"O", "warmup", "SECS", "send for SECS seconds first; neither end counts these (default 0)",
+	{"O", "warmup", "SECS", "send for SECS seconds before the measurement begins (default 0)",
 	 AT(SECONDS, warmup), .max = WARMUP_MAX, .not_with = "--raw"},
 	{"P", "streams", "N", "open N connections (default 1); each sends all files",
 	 AT(INT, streams), .is_list = true, .min = 1, .max = STREAMS_MAX},
@@ -110,9 +110,9 @@ static const struct option_row rows[] = {
 	{"m", "method", "METHOD",
 	 "one of sendfile (default), send, write, mmap, splice, zerocopy, uring, uring-zc",
 	 TAKE(TEXT, method, take_method), .is_list = true, .not_with = "--send --write -Z"},
-	{"S", "send", NULL, "call read() and send(): the same as -m send",
+	{"S", "send", NULL, "call pread() and send(): the same as -m send",
 	 TAKE(FLAG, method, take_method), .not_with = "-Z"},
-	{"w", "write", NULL, "call read() and write(): the same as -m write",
+	{"w", "write", NULL, "call pread() and write(): the same as -m write",
 	 TAKE(FLAG, method, take_method), .not_with = "-Z"},
 	{"Z", NULL, NULL, "call sendfile(): the same as -m sendfile",
 	 TAKE(FLAG, method, take_method)},
@@ -124,7 +124,7 @@ static const struct option_row rows[] = {
 	{"B", "bind-cpu", "CPUS", "run on these CPUs, such as 0,2-5, in turn (default: any)",
 	 AT(CPUS, bind)},
 	{.help = "\n"
-		 "Comparison: -m, -b and -P take lists, such as -m sendfile,send -b 4k,64k.  Each\n"
+		 "Comparison: -m, -b, -P and -p take lists, such as -m sendfile,send -b 4k.  Each\n"
 		 "combination is a run, with -c --idle unsoaked and soaked; all are a round:\n",
 	 .is_neutral = true,
 	 .is_shared = true},
@@ -177,7 +177,7 @@ static const struct option_row rows[] = {
 	{"", "mptcp", NULL, "use Multipath TCP, which zcs --mptcp accepts", AT(FLAG, sock.mptcp)},
 	{"", "dscp", "NUMBER", "mark packets with this DSCP, 0 to 63 (default 0)",
 	 AT(INT, sock.dscp), .max = 63},
-	{"k", "cork", NULL, "set TCP_CORK until all files are sent", AT(FLAG, cork)},
+	{"k", "cork", NULL, "set TCP_CORK during each loop", AT(FLAG, cork)},
 	{"", "nodelay", NULL, "set TCP_NODELAY", AT(FLAG, nodelay)},
 	{"i", "rcvbuf", "SIZE", "set SO_RCVBUF (default: the kernel's autotuning)",
 	 AT(SIZE, sock.rcvbuf), .min = 1, .max = BUFFER_MAX},
@@ -193,11 +193,12 @@ static const struct option_row rows[] = {
 	 "fail if the server acknowledges nothing for SECS seconds (default: never; --request 60)",
 	 AT(SECONDS_OR_NONE, timeout), .min = 0.001, .max = 86400},
 	{.help = "\nCPU load:\n", .is_shared = true},
-	{"c", "cpu-load", NULL, "measure the CPU load by soaking: what is taken from other work",
+	{"c", "cpu-load", NULL,
+	 "measure the CPU time that the transfer takes from other programs, by keeping all CPUs "
+	 "busy: as root in a container or a session of systemd",
 	 AT(FLAG, gauge.soak)},
 	{"", "idle", "clock",
-	 "measure it by idle time: how busy the CPUs are, without soaking; --idle=clock: counted by "
-	 "BPF programs",
+	 "measure how busy the transfer makes an idle machine; --idle=clock: by BPF programs",
 	 AT(WORD, gauge.idle), .optional = true},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec)",
@@ -211,7 +212,8 @@ static const struct option_row rows[] = {
 	 .min = 1, .max = CPUS_MAX, .only_with = "-c or --idle or -C", .not_with = "--on-cpus"},
 	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", AT(CPUS, gauge.on),
 	 .only_with = "-c or --idle or -C"},
-	{"", "wait", "SECS", "wait up to SECS seconds for another measurement to end (default 2)",
+	{"", "wait", "SECS",
+	 "wait up to SECS seconds until no other program soaks the CPUs (default 2)",
 	 AT(SECONDS, gauge.wait), .max = 86400, .only_with = "-c or -C"},
 	{"", "wait-idle", "SECS", "wait up to SECS seconds until other programs take under 3 %",
 	 AT(SECONDS, gauge.wait_idle), .min = 1, .max = 86400, .only_with = "-c or --idle"},
@@ -234,7 +236,7 @@ static const struct option_row rows[] = {
 	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
 	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
 	{.help = "\n"
-		 "SIZE and RATE take a suffix k, m or g: KiB, MiB or GiB (kb, mb or gb: powers of\n"
+		 "SIZE and RATE take a suffix k, m, g or t: KiB to TiB (kb, mb, gb, tb: powers of\n"
 		 "1000), and SECS s, m or h.  In the report's first line kbytes/sec is KiB/s, the\n"
 		 "unit of the lines below: 1024 bytes per second.\n"
 		 "\n"

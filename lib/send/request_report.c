@@ -273,8 +273,7 @@ static void evidence_text(const struct requests *q)
 
 	pauses_text(&q->pauses);
 	if (steal > STEAL_SHOWN)
-		report("    the host of this virtual machine took %.1f%% of the CPU time\n",
-		       100 * steal);
+		report("    the hypervisor took %.1f%% of the CPU time\n", 100 * steal);
 	if (!isnan(q->tcp.retransmits + q->tcp.syn_retransmits))
 		report("    this host retransmitted %.0f segment%s, of which SYNs: %.0f\n",
 		       q->tcp.retransmits, plural((uint64_t)q->tcp.retransmits),

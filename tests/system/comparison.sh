@@ -63,7 +63,7 @@ beside 'zcc -m with a list: a row for each run, and its ratio to the first; with
 	[ "$(head -n 1 out)" = '16 runs' ]
 	grep -qx '  title: a .label' out
 	is_text out
-	grep -x '95% is for each interval by itself: of 20 equal runs, one differs by chance' out
+	grep -x 'each interval is 95% on its own: of 20 equal runs, about one differs by chance' out
 	grep -x '2 rounds of 8 runs; means and 95% confidence intervals' out
 	grep -Ex 'send 1k, 1 stream +[0-9,]+ \+-[0-9,]+' out
 	for row in 'send 64k, 2 streams' 'sendfile 1k, 1 stream' 'sendfile 64k, 2 streams'; do

@@ -76,7 +76,7 @@ least_turns=3; while again; do ( begin
 	transfer -t 0.2 -P 2
 	has_load
 	not is_unsafe_for baseline_old
-	wait_until grep -Eq '^total of 2 clients: .* load -?[0-9.]+%\?? \+-[0-9.]+%, cost ' zcs.out
+	wait_until grep -Eq '^ *total of 2 clients: (.* )?load -?[0-9.]+%\?? \+-[0-9.]+% of [0-9.]+ CPUs?, cost ' zcs.out
 ); done
 stop_zcs
 it "the keeper of zcs -c is killed while the soakers sleep: it is noticed at the next client"; ( begin

@@ -136,7 +136,7 @@ it 'within a period soakers are stopped, one is moved, 2 % are stolen: a line ea
 	[ "$(cpus_of "$soaker" | sed -n 2p)" = "$own" ]
 	lines 2 'the soakers were stopped (SIGSTOP'
 	[ -z "$moved" ] || lines 1 'a soaker was moved to another CPU and is back: the load is unsafe$'
-	[ -z "$steal" ] || lines 1 'the host of this virtual machine took more than 1% of its CPU time (steal): the load is unsafe$'
+	[ -z "$steal" ] || lines 1 'the hypervisor took more than 1% of this machine.s CPU time (steal): the load is unsafe$'
 ); ok
 cpuset=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpuset\b.*/\1/p' /proc/self/mounts | head -n 1)
 it 'a cpuset takes a CPU from the soakers: the load is not measured until it is back'; ( begin
@@ -239,7 +239,7 @@ least_turns=3; while again; do ( begin
 	stop_zcs
 	cat zcs.out zcs.err
 	! grep 'left its soaker no time' zcs.err || skip_check 'the machine is busy'
-	grep -Eq "^ *127.*[,:] load -?[0-9.]+%\? \+-[0-9.]+%, cost -?[0-9.]+\? us/KiB" zcs.out
+	grep -Eq "^ *127.*[,:] load -?[0-9.]+%\? \+-[0-9.]+% of [0-9.]+ CPUs?, cost -?[0-9.]+\? us/KiB" zcs.out
 	no_wider 100 zcs.out
 	[ "$(grep -c "^zcs: the soakers were stopped" zcs.err)" -eq 1 ]
 	is_marked out
