@@ -248,8 +248,7 @@ beside '--save and --against: whatever file will not do is an error before anyth
 ) & later
 beside 'a comparison that is interrupted: the complete rounds are reported and saved, not that of its last run'; ( begin
 	start_zcc all -r 500 -t 0.05 --save rounds.tsv
-	met() { [ -s rounds.tsv ] && [ "$(wc -l <rounds.tsv)" -ge 4 ]; }
-	wait_until met
+	wait_until counts -ge 2 grep -c '^[0-9]' rounds.tsv
 	zcc_ends all 130 INT
 	rounds=$(sed -n 's/ rounds of 1 run;.*//p' all.out)
 	[ "$rounds" -ge 2 ]
