@@ -793,11 +793,11 @@ void comparison_check_or_die(const struct plan *p, const struct plan *saved, con
 	int i = 0;
 
 	if (p->n != saved->n)
-		die("%s: %s is of another plan: %d run%s a round, not %d", option, printable(path),
+		die("%s: %s has other runs: %d run%s a round, not %d", option, printable(path),
 		    saved->n, plural((uint64_t)saved->n), p->n);
 	while (i < p->n && plan_is_same_run(p->kind, &p->run[i], &saved->run[i]))
 		i++;
 	if (i < p->n)
-		die("%s: %s is of another plan: its run %d is %s, not %s", option, printable(path),
+		die("%s: %s has other runs: its run %d is %s, not %s", option, printable(path),
 		    i + 1, name_of(saved, i, ~0u), name_of(p, i, ~0u));
 }

@@ -38,7 +38,7 @@ double load_step(int lines, bool iowait_rose)
 }
 
 /*
- * Stores half of the 95 % interval, and the part of it that all runs share.  Six things are uncertain:
+ * Stores half of the 95 % confidence interval, and the part of it that all runs share.  Six things are uncertain:
  * which share of its time the soaker spins, in the share `left` to it; what the idle machine's tasks
  * took in the time of the load, and in that of its baseline, as the bursts even out over either;
  * the edges; the time that the hypervisor took (`stolen`, a share; with it stands the step in which idle time

@@ -83,7 +83,7 @@ enum baseline_kind { BASELINE_UNKNOWN, BASELINE_FILE, BASELINE_OWN, BASELINE_IDL
  */
 struct load {
 	double load;         /* share of the CPUs: 0 idle, 1 busy */
-	double uncertainty;  /* half of its 95 % interval */
+	double uncertainty;  /* half of its 95 % confidence interval */
 	double shared;       /* the part of it that does not vary between runs of the same kind */
 	double slowed;       /* by how much slower the remaining idle work went, as a share */
 	double tasks;        /* share of the CPUs that other tasks had, by the scheduler's clock */
@@ -121,7 +121,7 @@ void load_init(struct load *l);
 double time_stolen(double seen, double counted, double spin, double total, double *doubt);
 
 /*
- * Half of the 95 % interval of the rise of idle + iowait between two readings of `lines` lines of
+ * Half of the 95 % confidence interval of the rise of idle + iowait between two readings of `lines` lines of
  * /proc/stat, in seconds: a column is cut to a tick at either end, so that its rise has the deviation of
  * two such errors.  Where iowait did not rise, both of its errors are the same: it then has none.
  */

@@ -121,8 +121,8 @@ void soaker_check_or_die(const struct soaker *s)
 /* Warns that the soakers may take CPU from other programs: each load is then unsafe. */
 static void warn_of_weight(struct soaker *s, const char *what, int error)
 {
-	warnx("the soakers may take CPU from other programs: %s: %s: use --idle, or run what is "
-	      "measured by run_rr(1)",
+	warnx("the soakers may take CPU from other programs: %s: %s: loads are unsafe (weight): run "
+	      "as root, or use --idle",
 	      what, error > 0 ? strerror(error) : "it is inside a container");
 	s->weight = true;
 }

@@ -71,7 +71,7 @@ double figures_cost(const struct figures *f)
 	return figures_cost_each(f, (double)f->bytes / 1024);
 }
 
-/* Half of the 95 % interval of the load, with which a cost is half of its interval. */
+/* Half of the 95 % confidence interval of the load, with which a cost is half of its interval. */
 static double half_of_load(const struct figures *f)
 {
 	return isnan(f->host.load) ? NAN : f->host.uncertainty;
