@@ -149,3 +149,13 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	    l->unsafe & (UNSAFE_CPU_OFFLINE | UNSAFE_NOT_MEASURED))
 		l->load = l->uncertainty = l->shared = NAN;
 }
+
+void load_profile(const struct calibration *c, const struct load_sample *from,
+		  const struct load_sample *to, struct load *l)
+{
+	struct profile_counts counts;
+
+	profile_difference(&from->profile, &to->profile, &counts);
+	profile_shares(&counts, &c->profile, to->time - from->time, l->load, l->uncertainty,
+		       &l->profile, l->profile_unsafe);
+}

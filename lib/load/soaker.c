@@ -190,6 +190,11 @@ static const char *soaker_fork(struct soaker *s)
 	return NULL;
 }
 
+pid_t soaker_thread(const struct soaker *s, int i)
+{
+	return s->cpu[i].tid;
+}
+
 /* The CPU time that the soaker of the i-th CPU has had, by its own clock. */
 static uint64_t soaker_ran(const struct soaker *s, int i)
 {

@@ -218,8 +218,13 @@ void json_interval(struct json *j, const struct figures *f, int stream, double s
 	json_close(j, '}');
 }
 
-void json_accounting(struct json *j, const struct figures *f)
+void json_cpu_time(struct json *j, const struct figures *f)
 {
+	if (f->host.event[0] != '\0') {
+		json_open(j, "profile", '{');
+		json_rows(j, f, IN_PROFILE);
+		json_close(j, '}');
+	}
 	json_open(j, "accounting_percent", '{');
 	json_rows(j, f, IN_ACCOUNTING);
 	json_close(j, '}');
@@ -254,7 +259,7 @@ void json_host(struct json *j, const char *key, const struct figures *f)
 
 	json_open(j, key, '{');
 	json_rows(j, f, IN_HOST);
-	json_accounting(j, f);
+	json_cpu_time(j, f);
 	if (f->version[0] != '\0') { /* another host's receipt, not of zc 0.1 */
 		snprintf(version, sizeof(version), "zc %s", f->version);
 		json_open(j, "environment", '{');

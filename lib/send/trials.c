@@ -259,6 +259,8 @@ void trials_prepare(struct plan *p, const struct send_options *all)
 	if (all->others > 0)
 		check_runs(all);
 	plan_open(p, &trials_kind, all->runs, all->compare.rounds);
+	if (all->gauge.profile)
+		plan_set(p, PLAN_PROFILE, "given");
 	for (i = 0; i < p->n; i++) {
 		trial_options(all, i, &opt);
 		for (k = 0; k < LENGTH(lists); k++) {
