@@ -56,15 +56,13 @@ static pid_t lock_holder(int fd)
 /* Tries once to take the lock.  If another program has it, stores that program in *h. */
 static bool lock_try(int fd, struct lock_holder *h)
 {
-	char path[64];
-
 	if (TEMP_FAILURE_RETRY(flock(fd, LOCK_EX | LOCK_NB)) == 0)
 		return true;
 	if (errno != EWOULDBLOCK) /* no wait would help */
 		die_errno("cannot lock " LOCK_FILE);
 	h->pid = lock_holder(fd);
-	snprintf(path, sizeof(path), "/proc/%d/comm", h->pid);
-	if (h->pid <= 0 || file_read_line(path, h->name, sizeof(h->name)) != 0)
+	if (h->pid <= 0 ||
+	    file_read_line(text_of("/proc/%d/comm", h->pid), h->name, sizeof(h->name)) != 0)
 		strcpy(h->name, "a program of another PID namespace or user");
 	return false;
 }
