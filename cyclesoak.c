@@ -242,7 +242,7 @@ static int compare(struct commands *c)
 		settings_die_of(stop);
 	if (error != NULL)
 		warnx("%s", error);
-	return error == NULL ? EXIT_SUCCESS : EXIT_COMMAND;
+	return error == NULL ? c->comparison.status : EXIT_COMMAND;
 }
 
 /*
@@ -310,10 +310,6 @@ static const struct option_row rows[] = {
 	 "measure by the CPUs' idle time: nothing is soaked, and periods need no calibration; "
 	 "--idle=clock: counted by BPF programs",
 	 AT(WORD, gauge.idle), .optional = true, .not_with = "-C -f --file --wait"},
-	{"", "profile", NULL,
-	 "sample what the CPUs do, and print the load by groups: data copy, TCP/IP, memory, ...; "
-	 "periods, too, are measured against the idle host, just before",
-	 AT(FLAG, gauge.profile), .not_with = "--idle -C -f --file --verify --once"},
 	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", AT(INT, gauge.n_cpus),
 	 .min = 1, .max = CPUS_MAX, .not_with = "--on-cpus"},
 	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", AT(CPUS, gauge.on)},
@@ -357,6 +353,10 @@ static const struct option_row rows[] = {
 	 .is_neutral = true},
 	{"", "against", "FILE", "compare with the figures that --save has kept",
 	 AT(FILE, commands.compare.against), .is_neutral = true},
+	{"", "fail-above", "PERCENT",
+	 "exit with status 3 if a command takes over PERCENT more CPU time than the first or "
+	 "--against",
+	 AT(PERCENT, commands.compare.fail_above), .is_neutral = true, .min = 0.01, .max = 1000},
 	{"", "dry-run", NULL, "print the runs, and run nothing", AT(FLAG, commands.compare.dry),
 	 .is_neutral = true, .only_with = COMPARES, .not_with = "--json"},
 	{.help = "\nVerification:\n"},
@@ -379,7 +379,8 @@ static const struct option_row rows[] = {
 		 "wrong.  With --verify, 1 if a step fails, or else 2 if one could not be run.\n"
 		 "With COMMAND, the status is that of COMMAND, or 125 if cyclesoak failed or the\n"
 		 "command line is wrong, 126 if COMMAND cannot be run, 127 if it was not found.\n"
-		 "A comparison has 0, or 125 if cyclesoak or a command failed.\n"
+		 "A comparison has 0, or 125 if cyclesoak or a command failed; with --fail-above\n"
+		 "also 3, or 1 if it could not be judged.\n"
 		 "\n"
 		 "Examples:\n"
 		 "  cyclesoak -B -n 10               print the load of each CPU for 10 seconds\n"

@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 		environment_read(&rep.environment);
 	if (opt.compare.compare != NULL) {
 		trials_compare(&trials);
-		return EXIT_SUCCESS;
+		return trials.comparison.status;
 	}
 	opt.gauge.debug = opt.debug > 0;
 	opt.gauge.what = opt.requests.n > 0 ? "requests" : "transfer";
@@ -80,5 +80,5 @@ int main(int argc, char **argv)
 	if (error != NULL)
 		warnx("%s", error);
 	/* Threads of a run that is broken may still use what main has. */
-	exit(error == NULL ? EXIT_SUCCESS : EXIT_FAILURE);
+	exit(error == NULL ? trials.comparison.status : EXIT_FAILURE);
 }

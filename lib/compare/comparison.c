@@ -2,88 +2,9 @@
 
 #include <limits.h>
 
+#include "lib/compare/name.h"
+#include "lib/compare/verdict.h"
 #include "lib/report/units.h"
-
-/*
- * Names.
- */
-
-static bool differs(const struct plan *p, int factor, int run)
-{
-	return strcmp(plan_value(&p->run[0], factor), plan_value(&p->run[run], factor)) != 0;
-}
-
-/* Whether a factor differs from that of the first run wherever another one does. */
-static bool differs_as(const struct plan *p, int factor, int other)
-{
-	int i = 0;
-
-	while (i < p->n && (differs(p, factor, i) || !differs(p, other, i)))
-		i++;
-	return i == p->n;
-}
-
-/* The factors in which the runs differ, as a set, and those that every name has; the first one if there are none. */
-static unsigned differing_in(const struct plan *p)
-{
-	const struct factor *f = p->kind->factor;
-	unsigned parts = 0, own, other;
-	int i, k;
-
-	for (i = 0; i < p->kind->factors; i++)
-		for (k = 0; k < p->n; k++)
-			parts |= f[i].is_named || differs(p, i, k) ? 1u << i : 0u;
-	for (i = 0; i < p->kind->factors; i++) {
-		if (f[i].alias == NULL)
-			continue;
-		own = 1u << i;
-		other = 1u << (f[i].alias - f);
-		parts &= parts & other && differs_as(p, i, (int)(f[i].alias - f)) ? ~other : ~own;
-	}
-	return parts != 0 ? parts : 1u;
-}
-
-/* The factors that all runs have in common, and that are not only known apart. */
-static unsigned common_in(const struct plan *p)
-{
-	unsigned parts = ~differing_in(p);
-	int i;
-
-	for (i = 0; i < p->kind->factors; i++)
-		parts &= p->kind->factor[i].is_apart ? ~(1u << i) : ~0u;
-	return parts;
-}
-
-/*
- * `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method; `-S, 64k a call`
- * with a label.
- */
-static const char *name_of(const struct plan *p, int run, unsigned parts)
-{
-	const struct factor *f = p->kind->factor;
-	const int label = plan_label(p, run);
-	char name[PLAN_NAME] = "";
-	const char *value;
-	bool begins;
-	size_t end;
-	int i, comma;
-
-	if (label >= 0)
-		f[label].append(name, plan_value(&p->run[run], label), true);
-	end = strlen(name);
-	for (comma = 0; comma < 2; comma++)
-		for (i = 0; i < p->kind->factors; i++) {
-			value = plan_value(&p->run[run], i);
-			if (!(parts & 1u << i) || *value == '\0' || f[i].follows_comma != comma ||
-			    (label >= 0 && !plan_varies(p, run, i)))
-				continue;
-			begins = name[end] == '\0'; /* nothing follows the label */
-			if (name[0] != '\0')
-				string_append(name, PLAN_NAME, "%s", comma || begins ? ", " : " ");
-			f[i].append(name, value, begins);
-		}
-	return text_of("%s", name);
-}
 
 const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE])
 {
@@ -114,76 +35,6 @@ static const char *measure_text(const struct measure *m, double mean, double hal
 	if (!isfinite(half))
 		return grouped(mean / unit);
 	return text_of("%s +-%s", grouped(mean / unit), grouped(half / unit));
-}
-
-/* Whether a measure is known of any run of the plans. */
-static bool is_known(const struct plan *p, int measure)
-{
-	int i;
-
-	for (i = 0; i < p->n; i++)
-		if (!isnan(plan_mean(p, i, measure).value) ||
-		    (p->before != NULL && !isnan(plan_mean(p->before, i, measure).value)))
-			return true;
-	return false;
-}
-
-/* Whether the measure is known of the other end, too. */
-static bool has_two_ends(const struct plan *p, const struct measure *m)
-{
-	const struct measure *other = p->kind->measure;
-	int i;
-
-	for (i = 0; i < p->kind->measures; i++, other++)
-		if (other->end != m->end && strcmp(other->key, m->key) == 0 && is_known(p, i))
-			return true;
-	return false;
-}
-
-/* The name of run i; if there are two plans, with the time of the plan `of`. */
-static const char *label(const struct plan *p, const struct plan *of, int i)
-{
-	return text_of("%s%s", name_of(p, i, differing_in(p)),
-		       p->before == NULL ? ""
-		       : of == p->before ? " before"
-					 : " now");
-}
-
-/* `2.61 (2.48 to 2.75)`, or without an interval `2.61`; `2.61?` of an unsafe load */
-static const char *times(const struct estimate *e, unsigned unsafe)
-{
-	const int places = e->value < 10 ? 2 : 1;
-	const char *text = text_of("%s%s", decimal(e->value, places), unsafe != 0 ? "?" : "");
-
-	if (isnan(e->low))
-		return text;
-	return text_of("%s (%s to %s)", text, decimal(e->low, places), decimal(e->high, places));
-}
-
-/* A run beside the one that it is compared with: its reference, or itself before. */
-struct ratio {
-	const struct plan *than;
-	int run; /* of that plan */
-	unsigned unsafe;
-	struct estimate e;
-	/* There are both figures, and a ratio of them.  Figures that are near 0 may differ without end. */
-	bool is_asked, is_known;
-	bool differs, is_same; /* 1 is outside of the interval, or inside */
-};
-
-static struct ratio ratio_of(const struct plan *p, int i, int measure)
-{
-	struct ratio r = {.than = p->before != NULL ? p->before : p,
-			  .run = p->before != NULL ? i : plan_reference(p, i),
-			  .e = plan_ratio(p, i, measure)};
-
-	r.unsafe = plan_unsafe(p, i, measure) | plan_unsafe(r.than, r.run, measure);
-	r.is_asked = (p->before != NULL || i != r.run) && !isnan(plan_mean(p, i, measure).value) &&
-		     !isnan(plan_mean(r.than, r.run, measure).value);
-	r.is_known = r.is_asked && isfinite(r.e.value) && !isinf(r.e.low) && !isinf(r.e.high);
-	r.is_same = r.is_known && r.e.low <= 1 && r.e.high >= 1;
-	r.differs = r.is_known && (r.e.low > 1 || r.e.high < 1);
-	return r;
 }
 
 /*
@@ -230,7 +81,7 @@ static const char *cell(const struct plan *p, const struct plan *of, int i, cons
 	r = ratio_of(p, i, c->measure);
 	if (!r.is_known)
 		return r.is_asked ? "-" : "";
-	return text_of("%s%s", times(&r.e, r.unsafe), r.is_same ? " =" : "");
+	return text_of("%s%s", times_text(&r.e, r.unsafe), r.is_same ? " =" : "");
 }
 
 /* The columns of what is known. */
@@ -267,7 +118,7 @@ static int columns_of(const struct plan *p, struct column column[COLUMNS_MAX])
 static void print_row(const struct plan *p, const struct plan *of, int i, const struct column *c,
 		      int columns, int width)
 {
-	const char *value = of == NULL ? "run" : label(p, of, i);
+	const char *value = of == NULL ? "run" : name_in(p, of, i);
 	int at = width_of(value), start;
 
 	report("%s", value);
@@ -307,7 +158,7 @@ static void print_table(const struct plan *p, bool quiet)
 	for (; c < end; c += n)
 		room = (int)fmin(room, most - width_together(c, end, &n));
 	for (i = 0; i < p->n; i++) {
-		width = width_of(label(p, p->before, i));
+		width = width_of(name_in(p, p->before, i));
 		names = width > names && width <= room ? width : names;
 	}
 	for (c = column; c < end; c += n) {
@@ -351,10 +202,9 @@ static void print_ratios(const struct plan *p, bool of_load, bool *same, bool *n
 			if (!r.differs)
 				continue;
 			w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
-			wrap_add(&w, "", "%s", label(p, p, i));
-			wrap_add(&w, " ", "%s %s", m[k].verb[has_two_ends(p, &m[k])],
-				 times(&r.e, r.unsafe));
-			wrap_add(&w, " ", "%s %s", m[k].times, label(p, r.than, r.run));
+			wrap_add(&w, "", "%s", name_in(p, p, i));
+			wrap_add(&w, " ", "%s", ratio_text(p, k, &r));
+			wrap_add(&w, " ", "%s %s", m[k].times, name_in(p, r.than, r.run));
 			report("\n");
 		}
 }
@@ -443,7 +293,7 @@ static void print_counts(const struct plan *p)
 			     of = of == p ? NULL : p) {
 				e = plan_mean(of, i, k);
 				wrap_add(&w, i > 0 || (of == p && p->before != NULL) ? ", " : " ",
-					 "%s %s", label(p, of, i),
+					 "%s %s", name_in(p, of, i),
 					 measure_text(&m[k], e.value, statistics_half(&e), 0));
 			}
 		report("\n");
@@ -706,9 +556,9 @@ static void json_run(struct json *j, const struct plan *p, int i)
 	json_close(j, '}');
 }
 
-static void print_json(const struct comparison *c, const char *error)
+static void print_json(struct comparison *c, const char *error)
 {
-	const struct plan *p = c->plan;
+	struct plan *p = c->plan;
 	struct json j = {.stream = false};
 	int i;
 
@@ -728,21 +578,19 @@ static void print_json(const struct comparison *c, const char *error)
 	for (i = 0; i < p->n; i++)
 		json_run(&j, p, i);
 	json_close(&j, ']');
+	if (c->opt->fail_above > 0 && error == NULL)
+		c->status = verdict_print(p, c->opt->fail_above / 100, &j);
 	json_close(&j, '}');
 	json_report_close(&j, error);
 }
 
-void comparison_print(const struct comparison *c, const char *error)
+static void print_text(const struct comparison *c)
 {
 	const struct plan *p = c->plan;
 	const double precision = c->opt->precision;
 	bool same = false, none = false, pairs = false;
 	int i, first = 0;
 
-	if (c->json) {
-		print_json(c, error);
-		return;
-	}
 	if (!c->quiet)
 		print_above(p, c->opt);
 	print_table(p, c->quiet);
@@ -764,7 +612,7 @@ void comparison_print(const struct comparison *c, const char *error)
 	if (p->before == NULL && first > 0)
 		report("ratios are to the first run by the same instrument, and that of\n  %s to "
 		       "the first run\n",
-		       label(p, p, first));
+		       name_in(p, p, first));
 	if (p->before != NULL && p->before->earlier == NULL && p->earlier == NULL)
 		report("one session each: the ratio includes what lasts for a session, such as a "
 		       "boot,\n  the CPUs of interrupts or other guests of the host: repeat both "
@@ -787,23 +635,28 @@ void comparison_print(const struct comparison *c, const char *error)
 		report("one round has no interval: repeat it (-r 5)\n");
 }
 
+void comparison_print(struct comparison *c, const char *error)
+{
+	if (c->json) {
+		print_json(c, error);
+		return;
+	}
+	print_text(c);
+	if (c->opt->fail_above > 0 && error == NULL)
+		c->status = verdict_print(c->plan, c->opt->fail_above / 100, NULL);
+}
+
 void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,
 			     const char *path)
 {
-	bool profiled;
 	int i = 0;
 
 	if (p->n != saved->n)
-		die("%s: %s has other runs: %d run%s a round, not %d", option, printable(path),
+		die("%s: %s is of another plan: %d run%s a round, not %d", option, printable(path),
 		    saved->n, plural((uint64_t)saved->n), p->n);
-	profiled = plan_setting(saved, PLAN_PROFILE)[0] != '\0';
-	if (profiled != (plan_setting(p, PLAN_PROFILE)[0] != '\0'))
-		die("%s: %s was measured %s --profile, which disturbs what it measures: %s it",
-		    option, printable(path), profiled ? "with" : "without",
-		    profiled ? "give" : "omit");
 	while (i < p->n && plan_is_same_run(p->kind, &p->run[i], &saved->run[i]))
 		i++;
 	if (i < p->n)
-		die("%s: %s has other runs: its run %d is %s, not %s", option, printable(path),
+		die("%s: %s is of another plan: its run %d is %s, not %s", option, printable(path),
 		    i + 1, name_of(saved, i, ~0u), name_of(p, i, ~0u));
 }

@@ -17,6 +17,7 @@
 struct compare_options {
 	int rounds;                 /* at most */
 	double precision;           /* a share of each cost; 0: not given */
+	double fail_above;          /* percent by which a cost may be greater; 0: not given */
 	const char *save, *against; /* files; NULL: not given */
 	const char *compare; /* if it is given, that of --against, and nothing is sent; or NULL */
 	bool dry;            /* the runs are only printed */
@@ -34,6 +35,7 @@ struct comparison {
 	/* Begins the report in JSON: opens the object `comparison`, with the members that the program adds. */
 	void (*begin_json)(struct json *j, void *arg);
 	void *arg;
+	int status; /* with which the program is to exit, after the report */
 };
 
 #define COMPARISON_PLACE 256
@@ -49,9 +51,9 @@ void comparison_print_runs(const struct comparison *c);
 
 /*
  * Prints the rounds that are complete, of which there is one at least: a row for each run with the means, their
- * confidence intervals and the ratios to those of the first, and in words what differs.  In JSON the error, too; NULL: none.
+ * 95 % intervals and the ratios to those of the first, and in words what differs.  In JSON the error, too; NULL: none.
  */
-void comparison_print(const struct comparison *c, const char *error);
+void comparison_print(struct comparison *c, const char *error);
 
 /* Dies unless a session of the file that `option` names has the same runs as a plan, in its order. */
 void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,

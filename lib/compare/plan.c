@@ -50,6 +50,9 @@ void plan_open(struct plan *p, const struct plan_kind *kind, int runs, int round
 		run->figure = alloc_or_die(n, sizeof(*run->figure), "a plan");
 		run->figure[0] = alloc_or_die(size, sizeof(**run->figure), "a plan");
 		set_unknown(run->figure[0], size * sizeof(**run->figure));
+		run->reasons[0] = alloc_or_die(2 * (size_t)rounds, sizeof(**run->reasons),
+					       "a plan");
+		run->reasons[1] = run->reasons[0] + rounds;
 		for (k = 1; k < n; k++)
 			run->figure[k] = run->figure[k - 1] + rounds;
 	}
@@ -64,6 +67,7 @@ void plan_close(struct plan *p)
 		for (i = 0; i < p->kind->factors; i++)
 			free(run->value[i]);
 		free(run->value);
+		free(run->reasons[0]);
 		free(run->figure[0]);
 		free(run->figure);
 	}
@@ -182,11 +186,34 @@ void plan_add(struct plan *p, int i, const struct plan_result *res)
 		if (res->end[k] != NULL)
 			figures_add(&run->sum[k], res->end[k]);
 		if (res->host[k] != NULL)
-			run->unsafe[k] |= res->host[k]->host.unsafe;
-		unsafe |= res->host[k] != NULL ? res->host[k]->host.unsafe : 0;
+			run->reasons[k][p->rounds] = res->host[k]->host.unsafe;
+		run->unsafe[k] |= run->reasons[k][p->rounds];
+		unsafe |= run->reasons[k][p->rounds];
 	}
 	plan_count(p, i, unsafe);
 	p->rounds = p->added / p->n;
+}
+
+static void drop_unsafe(struct plan *p)
+{
+	const struct measure *m = p->kind->measure;
+	int i, k, round;
+
+	for (i = 0; i < p->n; i++)
+		for (k = 0; k < p->kind->measures; k++)
+			for (round = 0; round < p->rounds && m[k].is_of_load; round++)
+				if (p->run[i].reasons[m[k].end][round] != 0)
+					p->run[i].figure[k][round] = NAN;
+}
+
+void plan_drop_unsafe(struct plan *p)
+{
+	struct plan *before = p->before;
+
+	for (; p != NULL; p = p->earlier)
+		drop_unsafe(p);
+	for (; before != NULL; before = before->earlier)
+		drop_unsafe(before);
 }
 
 /* What run i has of a figure of an end in each round; NULL if that is not measured. */

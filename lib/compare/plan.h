@@ -20,9 +20,8 @@
 #define PLAN_ROUNDS     5    /* without -r */
 #define PLAN_ROUNDS_MAX 1000
 
-#define PLAN_NAME    1024        /* bytes of a run's name */
-#define PLAN_PROFILE "--profile" /* the setting of sessions that are not compared with others */
-#define PLAN_REMOTE  "remote_"   /* before the key of a measure of the other end */
+#define PLAN_NAME   1024      /* bytes of a run's name */
+#define PLAN_REMOTE "remote_" /* before the key of a measure of the other end */
 
 /* What may tell runs apart, such as their number of streams. */
 struct factor {
@@ -91,7 +90,8 @@ struct setting {
 struct plan_run {
 	char **value;           /* of each factor, as it was asked for; NULL: none, or not known */
 	double **figure;        /* of each measure, in each round; NAN: not known */
-	unsigned unsafe[2];     /* the reasons of all rounds, of this host and the other */
+	unsigned *reasons[2];   /* that made it unsafe, of this host and the other, in each round */
+	unsigned unsafe[2];     /* the same of all rounds */
 	uint64_t unsafe_rounds; /* in which either had such a reason */
 	struct figures sum[2];  /* of all rounds together, of either end */
 };
@@ -183,6 +183,9 @@ int plan_reference(const struct plan *p, int i);
  * either plan has several.  A single session is taken to scatter like those of the other plan.
  */
 struct estimate plan_ratio(const struct plan *p, int i, int measure);
+
+/* Makes the figures of loads unknown in the rounds in which these were unsafe, in all sessions of both sides. */
+void plan_drop_unsafe(struct plan *p);
 
 /* How many sessions there are, with the earlier ones. */
 int plan_sessions(const struct plan *p);

@@ -13,6 +13,9 @@ bool rounds_settle(struct compare_options *opt, int runs)
 	if (runs > PLAN_RUNS_MAX)
 		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
 	opt->precision /= 100;
+	if (opt->fail_above > 0 && runs == 1 && opt->against == NULL)
+		usage_error("--fail-above: there is nothing to compare with: give --against FILE, "
+			    "or a second run");
 	compares = runs > 1 || opt->rounds > 0 || opt->precision > 0 || opt->save != NULL ||
 		   opt->against != NULL;
 	if (opt->rounds == 0)

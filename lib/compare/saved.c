@@ -64,7 +64,10 @@ static struct field field_named(const struct plan_kind *kind, const char *name)
 
 static void add_field(struct fields *all, const struct plan_kind *kind, int end, const char *key)
 {
-	all->field[all->n++] = field_named(kind, text_of("%s%s", end == 1 ? PLAN_REMOTE : "", key));
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s", end == 1 ? PLAN_REMOTE : "", key);
+	all->field[all->n++] = field_named(kind, name);
 }
 
 /* The columns of a session that is written. */
@@ -98,7 +101,7 @@ static void print_field(FILE *f, const struct plan *p, const struct field *c, in
 	switch (c->kind) {
 	case ROUND: text = text_of("%d", round + 1); break;
 	case FACTOR: text = plan_value(r, c->which); break;
-	case REASONS: text = limits_format(r->unsafe[c->which]); break;
+	case REASONS: text = limits_format(r->reasons[c->which][round]); break;
 	case SETTING: break; /* no session has it in a column */
 	case MEASURE:
 		value = r->figure[c->which][round];
@@ -225,6 +228,7 @@ static bool parse_field(char *text, struct plan *p, const struct field *c, int r
 	case REASONS:
 		if (!limits_parse(text, &reasons))
 			return false;
+		r->reasons[c->which][round] = reasons;
 		r->unsafe[c->which] |= reasons;
 		*unsafe |= reasons;
 		return true;

@@ -39,20 +39,22 @@ bool cpu_cgroup_is_shared(const struct cpu_cgroup *g)
 /* With v2 only groups below the root have a type; with v1 only the root has a release agent. */
 bool cpu_cgroup_sees_root(const struct cpu_cgroup *g)
 {
-	const char *name = g->v2 ? "cgroup.type" : "release_agent";
+	char path[300];
 
-	return (access(text_of("%s/%s", g->root, name), F_OK) == 0) == !g->v2;
+	snprintf(path, sizeof(path), "%s/%s", g->root, g->v2 ? "cgroup.type" : "release_agent");
+	return (access(path, F_OK) == 0) == !g->v2;
 }
 
 bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size)
 {
-	const char *name = g->v2 ? "cpu.max" : "cpu.cfs_quota_us";
-	char own[sizeof(g->own)], *slash;
+	char path[600], own[sizeof(g->own)], *slash;
 
 	strcpy(own, g->own);
 	for (;;) {
-		if (file_read_line(text_of("%s%s/%s", g->root, own, name), value, size) == 0 &&
-		    value[0] != '-' && strncmp(value, "max", 3) != 0)
+		snprintf(path, sizeof(path), "%s%s/%s", g->root, own,
+			 g->v2 ? "cpu.max" : "cpu.cfs_quota_us");
+		if (file_read_line(path, value, size) == 0 && value[0] != '-' &&
+		    strncmp(value, "max", 3) != 0)
 			return true;
 		slash = strrchr(own, '/');
 		if (slash == NULL)
@@ -69,8 +71,9 @@ bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size)
  */
 int idle_group_enter(const struct cpu_cgroup *g)
 {
-	const char *dir = text_of(IDLE_GROUP, g->root);
+	char dir[300];
 
+	snprintf(dir, sizeof(dir), IDLE_GROUP, g->root);
 	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
 		return errno;
 	if (file_write(dir, "cpu.idle", "1") == 0 && file_write(dir, "cgroup.procs", "0") == 0)
@@ -81,11 +84,12 @@ int idle_group_enter(const struct cpu_cgroup *g)
 /* Only an empty group can be removed, and soakers take a moment to end after their keeper. */
 void idle_group_remove(const struct cpu_cgroup *g, int tries)
 {
-	const char *dir = text_of(IDLE_GROUP, g->root);
+	char dir[300];
 	int i;
 
 	if (g->root[0] == '\0')
 		return;
+	snprintf(dir, sizeof(dir), IDLE_GROUP, g->root);
 	for (i = 0; i < tries && rmdir(dir) != 0 && errno == EBUSY; i++)
 		sleep_ns(10000000);
 }

@@ -146,6 +146,9 @@ static const struct option_row rows[] = {
 	 .not_with =
 		 "--server --method --streams --time --loops --bytes --request --calibrate --raw "
 		 "--cpu-load --idle --runs --precision --save --against --setting --dry-run --vs"},
+	{"", "fail-above", "PERCENT",
+	 "exit with status 3 if a run costs over PERCENT more than the first or --against",
+	 AT(PERCENT, compare.fail_above), .min = 0.01, .max = 1000, .not_with = "--request"},
 	{"", "setting", "NAME=COMMAND",
 	 "each run in each of these settings of the machine, which COMMAND makes; the first is "
 	 "restored at the end",
@@ -200,10 +203,6 @@ static const struct option_row rows[] = {
 	{"", "idle", "clock",
 	 "measure how busy the transfer makes an idle machine; --idle=clock: by BPF programs",
 	 AT(WORD, gauge.idle), .optional = true},
-	{"", "profile", NULL,
-	 "sample what the CPUs do, and print the CPU time of each KiB by groups: data copy, TCP/IP, "
-	 "memory, ...",
-	 AT(FLAG, gauge.profile), .only_with = "-c", .not_with = "--idle --calibration"},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec)",
 	 AT(FILE, gauge.file), .only_with = "-c or -C"},
@@ -245,7 +244,7 @@ static const struct option_row rows[] = {
 		 "unit of the lines below: 1024 bytes per second.\n"
 		 "\n"
 		 "Exit status: 0 if all was sent and received, 1 if the transfer failed or a FILE\n"
-		 "was skipped, 2 if the command line is wrong.\n"
+		 "was skipped, 2 if the command line is wrong, 3 by --fail-above.\n"
 		 "\n"
 		 "Examples:\n"
 		 "  zcc -s receiver -t 10               send for 10 seconds, print the throughput\n"

@@ -98,15 +98,23 @@ interrupted SIGINT 130 INT "$child"
 interrupted SIGTERM 143 TERM "$child"
 interrupted 'two signals, of which the command ignores the first' 143 'INT TERM' "trap '' INT TERM; $child; sleep 1000"
 
+beside '--fail-above: fewer than three rounds with a load are not judged, in text and JSON; the status is 1'; ( begin; need jq
+	exits 1 compare -r 2 --vs 'exit 0' --fail-above 5 -- true
+	grep -E '^cyclesoak: not judged: exit 0: [0-2] of 2 rounds have a load without \?: 3 are needed$' err
+	exits 1 compare -r 2 --vs 'exit 0' --fail-above 5 --json -- true
+	jq -es '.[-1].comparison.verdict.result == "not_judged"' out
+	exits 125 compare --fail-above 5 -- true
+	grep -- '--fail-above: there is nothing to compare with' err
+) & later
 beside 'files of --save: of zcc, of other commands and by another instrument, cut, and of bytes, are rejected with a reason'; ( begin
 	exits 0 compare -r 1 --vs 'exit 0' --save plan.tsv -- true
 	exits 0 compare -r 1 --vs 'exit 0' --against plan.tsv -- true
 	grep '^before: 1 round in plan.tsv: cyclesoak' out
 	exits 125 compare -r 1 --vs 'exit 1' --against plan.tsv -- true
 	one_line err
-	grep 'plan.tsv has other runs: its run 2 is exit 0, unsoaked, not exit 1, unsoaked' err
+	grep 'plan.tsv is of another plan: its run 2 is exit 0, unsoaked, not exit 1, unsoaked' err
 	exits 125 "$cyclesoak" -r 1 --vs 'exit 0' --against plan.tsv -- true
-	grep 'has other runs: its run 1 is true, unsoaked, not true, soaked' err
+	grep 'is of another plan: its run 1 is true, unsoaked, not true, soaked' err
 	sed 's/^# cyclesoak/# zcc/' plan.tsv >zcc.tsv
 	sed '$s/\t[^\t]*$//' plan.tsv >cut.tsv
 	sed '$s/true\|exit 0/&\t&/' plan.tsv >wide.tsv

@@ -83,6 +83,50 @@ beside '--precision: until the interval is narrow enough, or for the rounds of -
 	grep '^3 rounds of 2 runs;' out
 	grep -qx -- '--precision 0.0001% was not reached in 3 rounds' out
 ) & later
+# three TIMES [REASON]: three sessions of two rounds; send costs so many times as much as sendfile, unless the load was unsafe
+three()
+{
+	awk -v times="$1" -v reason="${2--}" 'BEGIN {
+		for (session = 0; session < 3; session++) {
+			print "# zcc 1.1.0, Linux 7.1 x86_64, host"
+			if (session == 0)
+				print "round\tmethod\tblksize\tnum_streams\tinstrument\tbits_per_second\tload_percent\tcost_us_per_kib\tunsafe"
+			for (i = 0; i < 4; i++) {
+				cost = (i % 2 ? times : 1) * (1 + session / 100)
+				printf "%d\t%s\t65536\t1\tidle\t%.0f\t%g\t%g\t%s\n", 1 + i / 2, i % 2 ? "send" : "sendfile", 1e9 / cost, 10 * cost, cost, reason
+			}
+		}
+	}'
+}
+beside '--fail-above: the status says whether a run costs more by that, of three sessions of each side'; ( begin; need jq
+	three 1 >old
+	three 1.3 >new
+	three 1 steal >unsafe
+	exits 3 "$zcc" --compare old new --fail-above 10%
+	grep -x 'zcc: send now costs 1\.30 (1\.2[0-9] to 1\.3[0-9]) times as much as send before: over the limit of --fail-above 10%' err
+	one_line err
+	exits 3 "$zcc" --compare old new --fail-above 10 --json
+	jq -e '.comparison.verdict | .result == "failed" and .fail_above_percent == 10 and (.why | length == 1)' out
+	exits 0 "$zcc" --compare old new --fail-above 40
+	[ ! -s err ]
+	exits 3 "$zcc" --compare old new --fail-above 1 -q
+	exits 0 "$zcc" --compare old old --fail-above 1
+	grep 'zcc: sendfile now costs 1.00 .* too wide an interval to see 1%' err
+	exits 1 "$zcc" --compare old unsafe --fail-above 10
+	grep -x 'zcc: not judged: send: 0 sessions now and 3 before have a load without ?: 3 a side are needed' err
+	exits 1 "$zcc" --compare old unsafe --fail-above 10 --json
+	jq -e '.comparison.verdict | .result == "not_judged" and (.why | length == 2)' out
+	head -n 6 old >one
+	exits 1 "$zcc" --compare one new --fail-above 10
+) & later
+beside '--fail-above: without a load the throughput decides, of three rounds that are interleaved'; ( begin
+	exits 3 "$zcc" -s 0 -p "$PORT" --congestion reno -r 3 -t 0.1 --vs '--pace 1m' --fail-above 50 ../file
+	grep -E '^zcc: --pace 1m has 0\.[0-9]* \(.*\) times the throughput of sendfile.*: over the limit' err
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -r 3 -t 0.1 --pace 1m --vs '--pace 100g' --fail-above 50 ../file
+	exits 1 "$zcc" -s 0 -p "$PORT" --congestion reno -r 2 -t 0.1 --vs '--pace 1m' --fail-above 50 ../file
+	grep 'not judged: --pace 1m: 2 of 2 rounds count: 3 are needed' err
+	fails_with 2 'there is nothing to compare with' "$zcc" -s 0 -p "$PORT" -r 3 --fail-above 50 ../file
+) & later
 # The sessions of the file that is added to are those of this side, unless they are compared with.
 beside '--save: a session is added to those of the file, and sessions are compared'; ( begin
 	: >two.tsv
@@ -130,7 +174,7 @@ beside '--compare: two files give what --against does, without a transfer; an op
 		old.tsv ../file;../file was not written by --save of this version
 	END
 	sed 's/mmap/splice/' new.tsv >other.tsv
-	fails 'other.tsv has other runs: its run 2 is splice 4m, 1 stream, not mmap 4m' "$zcc" --compare other.tsv new.tsv
+	fails 'other.tsv is of another plan: its run 2 is splice 4m, 1 stream, not mmap 4m' "$zcc" --compare other.tsv new.tsv
 	check_usage 'give two files of --save: --compare OLD NEW' zcc --compare .
 	check_usage '--compare and -s, --server cannot be used together' zcc --compare old.tsv -s 0 new.tsv
 ) & later
@@ -147,7 +191,7 @@ beside '--save: sessions of four zcc that run at a time are all kept, and of ano
 	cp at-once.tsv sessions.tsv
 	flock . mv sessions.tsv other.tsv
 	zcc_ends other 1
-	grep 'zcc: --save: other.tsv has other runs: its run 1 is sendfile' other.err
+	grep 'zcc: --save: other.tsv is of another plan: its run 1 is sendfile' other.err
 	cmp other.tsv at-once.tsv
 ) & later
 beside '--against: what differs has a line, of options, files, connection, kernel and machine; a saved load keeps its reasons'; ( begin; need jq
@@ -229,8 +273,8 @@ beside '--save and --against: whatever file will not do is an error before anyth
 		not [ -e none ]
 	done <<-'END'
 		-m send,mmap --save file;--save: file was not written by --save of this version
-		-m send,splice --save plan.tsv;--save: plan.tsv has other runs: .*
-		-m send,splice --against plan.tsv;--against: plan.tsv has other runs: its run 2 is mmap 4m, 1 stream, not splice .*
+		-m send,splice --save plan.tsv;--save: plan.tsv is of another plan: .*
+		-m send,splice --against plan.tsv;--against: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice .*
 		--against none;--against: none: No such file or directory
 		--against fifo;--against: fifo has no session of --save
 		--save fifo;cannot write fifo: not a regular file
@@ -248,7 +292,8 @@ beside '--save and --against: whatever file will not do is an error before anyth
 ) & later
 beside 'a comparison that is interrupted: the complete rounds are reported and saved, not that of its last run'; ( begin
 	start_zcc all -r 500 -t 0.05 --save rounds.tsv
-	wait_until counts -ge 2 grep -c '^[0-9]' rounds.tsv
+	met() { [ -s rounds.tsv ] && [ "$(wc -l <rounds.tsv)" -ge 4 ]; }
+	wait_until met
 	zcc_ends all 130 INT
 	rounds=$(sed -n 's/ rounds of 1 run;.*//p' all.out)
 	[ "$rounds" -ge 2 ]

@@ -305,8 +305,7 @@ static void test_documents(void)
 	} cases[] = {{"sender", IN_SENDER, "socket start end sender"},
 		     {"receiver", IN_RECEIVER, "socket start end sender"},
 		     {"interval", IN_INTERVAL, "socket start end sender clients omitted"},
-		     {"host", IN_HOST, "accounting_percent environment profile"},
-		     {"profile", IN_PROFILE, ""},
+		     {"host", IN_HOST, "accounting_percent environment"},
 		     {"accounting", IN_ACCOUNTING, ""}};
 	size_t i;
 

@@ -1,0 +1,47 @@
+/*
+ * name.h: names of runs, and how one of them stands to the one that it is compared with.
+ *
+ *	r = ratio_of(p, i, COST);
+ *	if (r.differs)
+ *		report("%s: %s\n", name_of(p, i, differing_in(p)), times_text(&r.e, r.unsafe));
+ */
+#pragma once
+
+#include "lib/compare/plan.h"
+
+/* The factors in which the runs differ, as a set, and those that every name has; the first one if there are none. */
+unsigned differing_in(const struct plan *p);
+
+/* The factors that all runs have in common, and that are not only known apart. */
+unsigned common_in(const struct plan *p);
+
+/*
+ * `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method; `-S, 64k a call`
+ * with a label.
+ */
+const char *name_of(const struct plan *p, int run, unsigned parts);
+
+/* The name of run i; if there are two plans, with the time of the plan `of`. */
+const char *name_in(const struct plan *p, const struct plan *of, int i);
+
+/* Whether a measure is known of any run of the plans. */
+bool is_known(const struct plan *p, int measure);
+
+/* `2.61 (2.48 to 2.75)`, or without an interval `2.61`; `2.61?` of an unsafe load */
+const char *times_text(const struct estimate *e, unsigned unsafe);
+
+/* A run beside the one that it is compared with: its reference, or itself before. */
+struct ratio {
+	const struct plan *than;
+	int run; /* of that plan */
+	unsigned unsafe;
+	struct estimate e;
+	/* There are both figures, and a ratio of them.  Figures that are near 0 may differ without end. */
+	bool is_asked, is_known;
+	bool differs, is_same; /* 1 is outside of the interval, or inside */
+};
+
+struct ratio ratio_of(const struct plan *p, int i, int measure);
+
+/* `costs 1.31 (1.24 to 1.39)`, which stands between a name and the measure's `times`. */
+const char *ratio_text(const struct plan *p, int measure, const struct ratio *r);

@@ -1,0 +1,20 @@
+/*
+ * verdict.h: --fail-above: whether a run costs so much more than the one that it is compared with.
+ *
+ *	status = verdict_print(&plan, 0.1, NULL);
+ */
+#pragma once
+
+#include "lib/compare/plan.h"
+#include "lib/report/json.h"
+
+#define EXIT_ABOVE 3 /* status of a program: a run costs more */
+
+/*
+ * Judges the ratio of each cost: its interval lies above 1 + `share` as a whole, or it does not, or it is so wide that
+ * such a difference could not be seen, or there are too few rounds or sessions.  If no load was asked, it judges the
+ * throughputs the other way round.  Rounds in which a load was unsafe do not count, and are gone from the plan
+ * afterwards: it is to be printed before.  Prints a line on stderr for each run that decides, or the object `verdict`,
+ * and returns the status to exit with.
+ */
+int verdict_print(struct plan *p, double share, struct json *j);
