@@ -432,12 +432,6 @@ static void check(struct send_options *opt, const char *file)
 	read_others(opt, file);
 	settle_comparison(opt);
 	check_ports(opt);
-	for (i = 0; i < opt->others; i++) {
-		opt->other[i].compare = opt->compare;
-		opt->other[i].compares = opt->compares;
-		opt->other[i].gauge = opt->gauge;
-		opt->other[i].debug = opt->debug; /* which counts how often it was given */
-	}
 	for (i = 0; opt->keep && i < opt->requests.n; i++)
 		if (opt->requests.size[i] == 0)
 			usage_error("--keep: a request of 0 bytes has no reply");

@@ -185,6 +185,11 @@ void trial_options(const struct send_options *all, int i, struct send_options *o
 		i -= of->combinations;
 	*opt = *of;
 	opt->setting = setting;
+	/* What all runs share, and the program may have changed since. */
+	opt->compare = all->compare;
+	opt->compares = all->compares;
+	opt->gauge = all->gauge;
+	opt->debug = all->debug;
 	if (all->gauge.soak && all->gauge.idle) {
 		if (i % 2 == 1)
 			opt->gauge.idle = 0;

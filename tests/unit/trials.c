@@ -112,6 +112,12 @@ static void test_options(void)
 		   before.chunk == opt.chunk && strcmp(before.port, opt.port) == 0 &&
 		   opt.gauge.soak && opt.gauge.idle,
 	   "a run leaves the options of all as they are");
+	prepare("-s 0 -ddc -r 3 --vs -k");
+	opt.gauge.what = "transfer";
+	trial_options(&opt, 1, &run);
+	ok(run.cork && run.compares && run.compare.rounds == 3 && run.gauge.soak &&
+		   run.debug == 2 && strcmp(run.gauge.what, "transfer") == 0,
+	   "a run of --vs has what all runs share");
 }
 
 /* Reads the options of a table that zcc does not have, and notes them in a plan. */
