@@ -316,11 +316,9 @@ char *file_read_all(const char *path, size_t *size)
 
 int file_write(const char *dir, const char *name, const char *text)
 {
-	char path[320];
-	int fd, e;
+	const int fd = open_retry(text_of("%s/%s", dir, name), O_WRONLY);
+	int e;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open_retry(path, O_WRONLY);
 	if (fd < 0)
 		return -1;
 	e = TEMP_FAILURE_RETRY(write(fd, text, strlen(text))) < 0 ? errno : 0;

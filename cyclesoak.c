@@ -310,6 +310,10 @@ static const struct option_row rows[] = {
 	 "measure by the CPUs' idle time: nothing is soaked, and periods need no calibration; "
 	 "--idle=clock: counted by BPF programs",
 	 AT(WORD, gauge.idle), .optional = true, .not_with = "-C -f --file --wait"},
+	{"", "profile", NULL,
+	 "sample what the CPUs do, and print the load by groups: data copy, TCP/IP, memory, ...; "
+	 "periods, too, are measured against the idle host, just before",
+	 AT(FLAG, gauge.profile), .not_with = "--idle -C -f --file --verify --once"},
 	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", AT(INT, gauge.n_cpus),
 	 .min = 1, .max = CPUS_MAX, .not_with = "--on-cpus"},
 	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", AT(CPUS, gauge.on)},

@@ -210,6 +210,9 @@ static const struct option_row rows[] = {
 	{"", "idle", "clock",
 	 "measure how busy clients make an idle machine; --idle=clock: by BPF programs",
 	 AT(WORD, gauge.idle), .optional = true},
+	{"", "profile", NULL,
+	 "sample what the CPUs do while there are clients, for the groups of zcc --profile",
+	 AT(FLAG, gauge.profile), .only_with = "-c", .not_with = "--idle --calibration"},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE (default ./counts_per_sec, unless it does not fit this "
 	 "host)",

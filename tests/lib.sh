@@ -102,7 +102,7 @@ again()
 	if [ $turn -gt 0 ]; then
 		stolen=$(steal_since "$from")
 		if [ $turn -eq 5 ] && [ $verdict -ne 0 ] && [ "$stolen" -gt 2 ]; then
-			echo "the host of this virtual machine took $stolen % of its CPUs (steal)" >check.log
+			echo "the hypervisor took $stolen % of its CPUs (steal)" >check.log
 			verdict=77
 		fi
 		if [ $verdict -eq 0 ] || [ $verdict -ge 77 ] || { [ $turn -ge $least_turns ] && [ "$stolen" -le 2 ]; }; then
@@ -116,7 +116,7 @@ again()
 	from=$(cpu_ticks)
 }
 
-# cpu_ticks: of all CPUs since boot, and how many of them the host took
+# cpu_ticks: of all CPUs since boot, and how many of them the hypervisor took
 cpu_ticks() { awk '{ print $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9, $9; exit }' /proc/stat; }
 # steal_since 'TICKS': how much of the CPUs' time the host has taken since cpu_ticks printed these, in percent
 steal_since() { echo "$1 $(cpu_ticks)" | awk '{ print ($3 > $1 ? int(100 * ($4 - $2) / ($3 - $1) + 0.5) : 0) }'; }

@@ -649,14 +649,20 @@ void comparison_print(struct comparison *c, const char *error)
 void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,
 			     const char *path)
 {
+	bool profiled;
 	int i = 0;
 
 	if (p->n != saved->n)
-		die("%s: %s is of another plan: %d run%s a round, not %d", option, printable(path),
+		die("%s: %s has other runs: %d run%s a round, not %d", option, printable(path),
 		    saved->n, plural((uint64_t)saved->n), p->n);
+	profiled = plan_setting(saved, PLAN_PROFILE)[0] != '\0';
+	if (profiled != (plan_setting(p, PLAN_PROFILE)[0] != '\0'))
+		die("%s: %s was measured %s --profile, which disturbs what it measures: %s it",
+		    option, printable(path), profiled ? "with" : "without",
+		    profiled ? "give" : "omit");
 	while (i < p->n && plan_is_same_run(p->kind, &p->run[i], &saved->run[i]))
 		i++;
 	if (i < p->n)
-		die("%s: %s is of another plan: its run %d is %s, not %s", option, printable(path),
+		die("%s: %s has other runs: its run %d is %s, not %s", option, printable(path),
 		    i + 1, name_of(saved, i, ~0u), name_of(p, i, ~0u));
 }

@@ -51,7 +51,7 @@ void comparison_print_runs(const struct comparison *c);
 
 /*
  * Prints the rounds that are complete, of which there is one at least: a row for each run with the means, their
- * 95 % intervals and the ratios to those of the first, and in words what differs.  In JSON the error, too; NULL: none.
+ * confidence intervals and the ratios to those of the first, and in words what differs.  In JSON the error, too; NULL: none.
  */
 void comparison_print(struct comparison *c, const char *error);
 

@@ -64,10 +64,7 @@ static struct field field_named(const struct plan_kind *kind, const char *name)
 
 static void add_field(struct fields *all, const struct plan_kind *kind, int end, const char *key)
 {
-	char name[64];
-
-	snprintf(name, sizeof(name), "%s%s", end == 1 ? PLAN_REMOTE : "", key);
-	all->field[all->n++] = field_named(kind, name);
+	all->field[all->n++] = field_named(kind, text_of("%s%s", end == 1 ? PLAN_REMOTE : "", key));
 }
 
 /* The columns of a session that is written. */

@@ -12,7 +12,8 @@ static void sum_up(struct load_sample *at, int n)
 {
 	struct load_sample *sum = &at[n], *one;
 
-	*sum = (struct load_sample){.steal = sum->steal, .limits = sum->limits};
+	*sum = (struct load_sample){
+		.steal = sum->steal, .limits = sum->limits, .profile = sum->profile};
 	for (one = at; one < sum; one++) {
 		sum->ns = one->ns;
 		sum->time += one->time;
@@ -38,6 +39,8 @@ static void windows_read(struct windows *w)
 	struct load_sample *at = &w->at[(size_t)w->n * ((size_t)w->cpus->n + 1)];
 
 	w->in->kind->read(w->in, w->cpus, at, true);
+	if (w->in->profile != NULL)
+		profile_read(w->in->profile, &at[w->cpus->n].profile);
 	if (w->in->soaker != NULL)
 		sum_up(at, w->cpus->n);
 }
@@ -62,12 +65,17 @@ void windows_add(struct windows *w)
 
 void windows_store(const struct windows *w, int n, struct calibration *c)
 {
+	const struct load_sample *from = windows_at(w, w->n - n, w->cpus->n),
+				 *to = windows_at(w, w->n, w->cpus->n);
+
 	baseline_none(w->in, c);
 	c->windows = n;
 	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	c->begin = windows_at(w, w->n - n, 0)->limits;
 	c->end = windows_at(w, w->n, 0)->limits;
 	w->in->kind->shares(w, n, c);
+	profile_difference(&from->profile, &to->profile, &c->profile);
+	c->profile.time = to->time - from->time;
 	c->others = c->all.tasks;
 }
 
@@ -116,6 +124,8 @@ void baseline_sample(const struct instrument *in, const struct calibration *c,
 	int i;
 
 	in->kind->read(in, &c->cpus, at, false);
+	if (in->profile != NULL)
+		profile_read(in->profile, &at[n].profile);
 	for (i = 0; i < n; i++) {
 		at[i].spin /= c->cpu[i].spin;
 		at[i].work /= c->cpu[i].spin * c->cpu[i].speed;
@@ -146,6 +156,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	int i;
 
 	c->others = fmax(c->others, other->others);
+	profile_add(&c->profile, &other->profile);
 	/* The mean of both is as certain as a mean of this number of windows. */
 	c->windows = 4 / (1 / c->windows + 1 / other->windows);
 	for (i = 0; i < c->cpus.n; i++, b++, o++) {

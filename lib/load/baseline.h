@@ -35,6 +35,7 @@ struct instrument {
 	const struct instrument_kind *kind; /* NULL: the load is not measured */
 	struct soaker *soaker;              /* of by_soaking; otherwise NULL */
 	bool whole; /* of by_idle_time: the CPUs measured were all that were online at the start */
+	struct profile *profile;  /* of what the CPUs do; NULL: there is none */
 	struct idle_clock *clock; /* of by_idle_time; NULL: the columns of /proc/stat count */
 };
 

@@ -59,12 +59,11 @@ static int udp_socket(void)
 static int make_namespace(void)
 {
 	const unsigned user = geteuid();
-	char map[32];
 
 	if (unshare(CLONE_NEWNET) == 0)
 		return 0;
-	snprintf(map, sizeof(map), "0 %u 1", user);
-	if (unshare(CLONE_NEWUSER) != 0 || file_write("/proc/self", "uid_map", map) != 0)
+	if (unshare(CLONE_NEWUSER) != 0 ||
+	    file_write("/proc/self", "uid_map", text_of("0 %u 1", user)) != 0)
 		return -1;
 	return unshare(CLONE_NEWNET);
 }

@@ -39,22 +39,20 @@ bool cpu_cgroup_is_shared(const struct cpu_cgroup *g)
 /* With v2 only groups below the root have a type; with v1 only the root has a release agent. */
 bool cpu_cgroup_sees_root(const struct cpu_cgroup *g)
 {
-	char path[300];
+	const char *name = g->v2 ? "cgroup.type" : "release_agent";
 
-	snprintf(path, sizeof(path), "%s/%s", g->root, g->v2 ? "cgroup.type" : "release_agent");
-	return (access(path, F_OK) == 0) == !g->v2;
+	return (access(text_of("%s/%s", g->root, name), F_OK) == 0) == !g->v2;
 }
 
 bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size)
 {
-	char path[600], own[sizeof(g->own)], *slash;
+	const char *name = g->v2 ? "cpu.max" : "cpu.cfs_quota_us";
+	char own[sizeof(g->own)], *slash;
 
 	strcpy(own, g->own);
 	for (;;) {
-		snprintf(path, sizeof(path), "%s%s/%s", g->root, own,
-			 g->v2 ? "cpu.max" : "cpu.cfs_quota_us");
-		if (file_read_line(path, value, size) == 0 && value[0] != '-' &&
-		    strncmp(value, "max", 3) != 0)
+		if (file_read_line(text_of("%s%s/%s", g->root, own, name), value, size) == 0 &&
+		    value[0] != '-' && strncmp(value, "max", 3) != 0)
 			return true;
 		slash = strrchr(own, '/');
 		if (slash == NULL)
@@ -71,9 +69,8 @@ bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size)
  */
 int idle_group_enter(const struct cpu_cgroup *g)
 {
-	char dir[300];
+	const char *dir = text_of(IDLE_GROUP, g->root);
 
-	snprintf(dir, sizeof(dir), IDLE_GROUP, g->root);
 	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
 		return errno;
 	if (file_write(dir, "cpu.idle", "1") == 0 && file_write(dir, "cgroup.procs", "0") == 0)
@@ -84,12 +81,11 @@ int idle_group_enter(const struct cpu_cgroup *g)
 /* Only an empty group can be removed, and soakers take a moment to end after their keeper. */
 void idle_group_remove(const struct cpu_cgroup *g, int tries)
 {
-	char dir[300];
+	const char *dir = text_of(IDLE_GROUP, g->root);
 	int i;
 
 	if (g->root[0] == '\0')
 		return;
-	snprintf(dir, sizeof(dir), IDLE_GROUP, g->root);
 	for (i = 0; i < tries && rmdir(dir) != 0 && errno == EBUSY; i++)
 		sleep_ns(10000000);
 }

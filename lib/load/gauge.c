@@ -25,7 +25,7 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 	if (!gauge_is_wanted(setup))
 		return;
 	g->file.cpus = gauge_cpus(setup);
-	if (setup->soak && !setup->own)
+	if (setup->soak && !setup->own && !setup->profile)
 		calibration_find_or_die(&g->file, setup->file, setup->never_idle);
 	g->calibration = g->file;
 }
@@ -82,7 +82,7 @@ static bool measure_idle(struct gauge *g, bool second, struct calibration *c,
 		baseline_warn_starved(c, "after the", what,
 				      "the load is unsafe, as only the baseline before counts");
 	else if (is_whole && !is_said)
-		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: %s",
+		warnx("the machine is not idle without the %s: other programs took %.1f%% of it: %s",
 		      what, 100 * c->others,
 		      c->others > CAL_FULL ? "the load is not reported" : "the load is unsafe");
 	return is_whole;
@@ -150,6 +150,27 @@ void gauge_next(struct gauge *g)
  * Starting an instrument.
  */
 
+void gauge_open_profile(struct gauge *g)
+{
+	struct instrument *in = &g->instrument;
+	const struct cpus *cpus = &g->calibration.cpus;
+	const bool is_said = g->no_profile != NULL;
+	char why[DIE_MAX];
+	pid_t *soaker;
+	int i;
+
+	if (!g->setup->profile)
+		return;
+	g->no_profile = NULL;
+	soaker = alloc_or_die((size_t)cpus->n, sizeof(*soaker), "a profile");
+	for (i = 0; i < cpus->n; i++)
+		soaker[i] = soaker_thread(in->soaker, i);
+	in->profile = profile_open(cpus, soaker, &g->no_profile, why);
+	free(soaker);
+	if (in->profile == NULL && !is_said)
+		warnx("--profile: no profile is measured: %s", why);
+}
+
 bool gauge_start_instrument(struct gauge *g)
 {
 	const bool soak = g->setup->soak, by_clock = g->setup->idle == IDLE_BY_CLOCK;
@@ -164,6 +185,8 @@ bool gauge_start_instrument(struct gauge *g)
 			warnx("idle time is counted by %s",
 			      in.clock != NULL ? "BPF programs" : "the kernel, in /proc/stat");
 		g->instrument = in;
+		gauge_open_profile(g);
+		profile_start(g->instrument.profile);
 		return true;
 	}
 	g->missing = h.pid >= 0 ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
@@ -265,6 +288,7 @@ bool gauge_measures(const struct gauge *g)
 
 void gauge_stop(struct gauge *g)
 {
+	profile_close(g->instrument.profile);
 	if (g->instrument.soaker != NULL)
 		soaker_stop(g->instrument.soaker);
 	idle_stop(&g->instrument);
@@ -310,21 +334,32 @@ void gauge_end(const struct gauge *g, struct gauge_mark *m, const char *interfac
  * Loads.
  */
 
-void gauge_between(const struct gauge *g, const struct load_sample *from,
-		   const struct load_sample *to, int i, struct load *l)
+/* As gauge_between() while the load is measured. */
+static void measured_between(const struct gauge *g, const struct load_sample *from,
+			     const struct load_sample *to, int i, struct load *l)
 {
-	load_init(l);
-	if (g->instrument.kind == NULL) {
-		l->unsafe = g->missing;
-		return;
-	}
 	load_between(&g->calibration, from, to, i, l);
+	if (i < 0 && g->instrument.profile != NULL) {
+		load_profile(&g->calibration, from, to, l);
+		strcpy(l->event, profile_event(g->instrument.profile));
+	}
 	l->baseline = g->baseline;
 	if (g->baseline != BASELINE_OWN)
 		return;
 	l->drift = g->drift;
 	if ((!isnan(l->load) || l->unsafe != 0) && (g->calibration.others > CAL_BUSY || g->half))
 		l->unsafe |= UNSAFE_BASELINE_BUSY;
+}
+
+void gauge_between(const struct gauge *g, const struct load_sample *from,
+		   const struct load_sample *to, int i, struct load *l)
+{
+	load_init(l);
+	l->unsafe = g->missing;
+	if (g->instrument.kind != NULL)
+		measured_between(g, from, to, i, l);
+	if (g->no_profile != NULL)
+		strcpy(l->no_profile, g->no_profile);
 }
 
 void gauge_load(const struct gauge *g, const struct gauge_mark *from, const struct gauge_mark *to,

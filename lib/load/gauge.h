@@ -37,6 +37,7 @@ struct gauge_setup {
 	bool debug;       /* what counts idle time is printed on stderr */
 	bool never_idle;  /* soaking needs a calibration, and of idle time nothing is subtracted */
 	bool own;         /* soaking: a calibration file is not read */
+	bool profile;     /* soaking: what the CPUs do is sampled, too */
 	const char *what; /* what is measured, as a message names it */
 	const char *file; /* the calibration; NULL: CALIBRATION_FILE, if it is there and fits */
 	double wait;      /* seconds at most for another set of soakers to end */
@@ -51,6 +52,7 @@ struct gauge {
 	struct calibration file;      /* of soaking, as it was read; cpu is NULL if there is none */
 	struct calibration calibration; /* the baseline; of a file it shares cpu */
 	enum baseline_kind baseline;
+	const char *no_profile; /* NO_PROFILE_*; NULL: there is a profile, or none was asked for */
 	unsigned missing; /* the reason why the load is not measured although one was asked for */
 	struct limits_said said;
 
@@ -100,6 +102,9 @@ bool gauge_start_instrument(struct gauge *g);
  */
 const char *gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 			    const _Atomic int *stop);
+
+/* Opens the profile of the soakers, if one is asked for, or prints why there is none. */
+void gauge_open_profile(struct gauge *g);
 
 /* Whether a load is being measured. */
 bool gauge_measures(const struct gauge *g);

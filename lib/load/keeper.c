@@ -65,12 +65,10 @@ static void interrupt_poll(int sig)
 static void end_soakers(const struct soaker *s, pid_t pid)
 {
 	const struct sched_param none = {0};
-	char number[16];
 	int i, tid;
 
-	snprintf(number, sizeof(number), "%d", (int)pid);
 	if (atomic_load(&s->group_errno) == 0)
-		file_write(s->group.root, "cgroup.procs", number);
+		file_write(s->group.root, "cgroup.procs", text_of("%d", (int)pid));
 	for (i = -1; i < s->n; i++) {
 		tid = i < 0 ? pid : atomic_load(&s->cpu[i].tid);
 		if (tid > 0 && sched_setscheduler(tid, SCHED_OTHER, &none) == 0)

@@ -2,8 +2,6 @@
 
 #include <sys/utsname.h>
 
-#define CONFIG_PATH (sizeof(((struct utsname *)0)->release) + 16)
-
 const char *const kernel_option_name[KERNEL_OPTIONS] = {"irq_time_accounting",
 							"paravirt_time_accounting"};
 
@@ -26,30 +24,27 @@ static int contains(const char *path, const char *what, size_t n)
 	return size > 0 ? found : -1;
 }
 
-static const char *config_path(char path[CONFIG_PATH])
+static const char *config_path(void)
 {
 	struct utsname u;
 
 	uname(&u);
-	snprintf(path, CONFIG_PATH, "/boot/config-%s", u.release);
-	return path;
+	return text_of("/boot/config-%s", u.release);
 }
 
 int kernel_option(enum kernel_option o)
 {
 	const int found = contains(KERNEL_BTF, options[o].member, strlen(options[o].member) + 1);
-	char path[CONFIG_PATH];
 
 	return found >= 0 ? found
-			  : contains(config_path(path), options[o].line, strlen(options[o].line));
+			  : contains(config_path(), options[o].line, strlen(options[o].line));
 }
 
 double kernel_hz(void)
 {
 	static const char line[] = "\nCONFIG_HZ=";
-	char path[CONFIG_PATH];
 	size_t size = 0;
-	char *all = file_read_all(config_path(path), &size);
+	char *all = file_read_all(config_path(), &size);
 	const char *at = all != NULL ? memmem(all, size, line, strlen(line)) : NULL;
 	const double hz = at != NULL ? (double)strtoul(at + strlen(line), NULL, 10) : NAN;
 

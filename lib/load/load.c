@@ -38,7 +38,7 @@ double load_step(int lines, bool iowait_rose)
 }
 
 /*
- * Stores half of the 95 % interval, and the part of it that all runs share.  Six things are uncertain:
+ * Stores half of the 95 % confidence interval, and the part of it that all runs share.  Six things are uncertain:
  * which share of its time the soaker spins, in the share `left` to it; what the idle machine's tasks
  * took in the time of the load, and in that of its baseline, as the bursts even out over either;
  * the edges; the time that the hypervisor took (`stolen`, a share; with it stands the step in which idle time
@@ -148,4 +148,14 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	if (is_below_zero || l->others > CAL_FULL ||
 	    l->unsafe & (UNSAFE_CPU_OFFLINE | UNSAFE_NOT_MEASURED))
 		l->load = l->uncertainty = l->shared = NAN;
+}
+
+void load_profile(const struct calibration *c, const struct load_sample *from,
+		  const struct load_sample *to, struct load *l)
+{
+	struct profile_counts counts;
+
+	profile_difference(&from->profile, &to->profile, &counts);
+	profile_shares(&counts, &c->profile, to->time - from->time, l->load, l->uncertainty,
+		       &l->profile, l->profile_unsafe);
 }

@@ -68,7 +68,8 @@ struct calibration {
 	double others;  /* share that tasks had of the machine; of two baselines the greater one */
 	struct limits_mark begin, end; /* before and after the measurement */
 	char machine[256]; /* host name, kernel release and CPU model, as the file has them */
-	int64_t taken_ns;  /* when a baseline was measured, of CLOCK_BOOTTIME; not of a file */
+	struct profile_counts profile; /* of the idle machine */
+	int64_t taken_ns; /* when a baseline was measured, of CLOCK_BOOTTIME; not of a file */
 };
 
 /*
@@ -82,21 +83,25 @@ enum baseline_kind { BASELINE_UNKNOWN, BASELINE_FILE, BASELINE_OWN, BASELINE_IDL
  * reason (tasks had more than CAL_FULL of a baseline, a CPU was offline, or the load is far below 0).
  */
 struct load {
-	double load;         /* share of the CPUs: 0 idle, 1 busy */
-	double uncertainty;  /* half of its 95 % interval */
-	double shared;       /* the part of it that does not vary between runs of the same kind */
-	double slowed;       /* by how much slower the remaining idle work went, as a share */
-	double tasks;        /* share of the CPUs that other tasks had, by the scheduler's clock */
-	double switches;     /* how often a second tasks displaced the soakers, on all CPUs */
-	double others;       /* share of the machine that tasks had in the worse baseline */
-	double seconds;      /* between the samples */
-	double cpus;         /* of which it is a share: the CPUs measured */
-	double steal;        /* share of them that the hypervisor took; NAN in less than 0.1 s */
-	double drift;        /* by how much the two of BASELINE_OWN differ, in shares of load */
-	struct rates rates;  /* of the kernel's counters in this time */
-	unsigned unsafe;     /* what makes the load unsafe: a set of reasons, limits.h */
-	char instrument[16]; /* by which it was measured: LOAD_BY_*; empty: not known */
+	double load;        /* share of the CPUs: 0 idle, 1 busy */
+	double uncertainty; /* half of its 95 % confidence interval */
+	double shared;      /* the part of it that does not vary between runs of the same kind */
+	double slowed;      /* by how much slower the remaining idle work went, as a share */
+	double tasks;       /* share of the CPUs that other tasks had, by the scheduler's clock */
+	double switches;    /* how often a second tasks displaced the soakers, on all CPUs */
+	double others;      /* share of the machine that tasks had in the worse baseline */
+	double seconds;     /* between the samples */
+	double cpus;        /* of which it is a share: the CPUs measured */
+	double steal;       /* share of them that the hypervisor took; NAN in less than 0.1 s */
+	double drift;       /* by how much the two of BASELINE_OWN differ, in shares of load */
+	struct rates rates; /* of the kernel's counters in this time */
+	struct profile_shares profile; /* of what the CPUs did */
+	unsigned unsafe;               /* what makes the load unsafe: a set of reasons, limits.h */
+	char instrument[16];           /* by which it was measured: LOAD_BY_*; empty: not known */
 	char source[16];     /* of idle time: IDLE_COLUMNS or IDLE_CLOCK; empty: not known */
+	char event[16];      /* what sampled the profile; empty: there is none */
+	char no_profile[16]; /* why not: NO_PROFILE_*; empty if none was asked for */
+	char profile_unsafe[PROFILE_REASONS]; /* what makes it unsafe, with commas between */
 	enum baseline_kind baseline;
 };
 
@@ -121,11 +126,15 @@ void load_init(struct load *l);
 double time_stolen(double seen, double counted, double spin, double total, double *doubt);
 
 /*
- * Half of the 95 % interval of the rise of idle + iowait between two readings of `lines` lines of
+ * Half of the 95 % confidence interval of the rise of idle + iowait between two readings of `lines` lines of
  * /proc/stat, in seconds: a column is cut to a tick at either end, so that its rise has the deviation of
  * two such errors.  Where iowait did not rise, both of its errors are the same: it then has none.
  */
 double load_step(int lines, bool iowait_rose);
+
+/* The profile of such a load of the whole, which is known. */
+void load_profile(const struct calibration *c, const struct load_sample *from,
+		  const struct load_sample *to, struct load *l);
 
 /* The load between two samples of the whole (i < 0) or of the i-th CPU. */
 void load_between(const struct calibration *c, const struct load_sample *from,

@@ -162,8 +162,10 @@ static struct step parked(struct meter *m, uint64_t now, bool clients)
 	if (now < at)
 		return (struct step){m->state, at};
 	m->retry_ns = now + RETRY_NS;
-	if (soaker_unpark(m->gauge.instrument.soaker, &m->holder))
+	if (soaker_unpark(m->gauge.instrument.soaker, &m->holder)) {
+		profile_start(m->gauge.instrument.profile);
 		return (struct step){METER_SETTLING, now + SOAK_SETTLE_NS};
+	}
 	if (clients)
 		name_holder(m);
 	return (struct step){clients ? METER_BLOCKED : METER_PARKED, m->retry_ns};
@@ -172,6 +174,7 @@ static struct step parked(struct meter *m, uint64_t now, bool clients)
 static struct step park(struct meter *m, uint64_t now)
 {
 	change_period(m, NULL, false);
+	profile_stop(m->gauge.instrument.profile);
 	soaker_park(m->gauge.instrument.soaker);
 	m->retry_ns = now + (m->gauge.calibration.cpu == NULL ? BASELINE_NS : 0);
 	return (struct step){METER_PARKED, now};
@@ -252,6 +255,7 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 		why = soaker_start(&g->instrument.soaker, &c->cpus, SOAK_WAIT, true, &m->holder);
 		if (why != NULL)
 			die("%s", why);
+		gauge_open_profile(g);
 	} else if (!gauge_start_instrument(g)) {
 		return;
 	}
@@ -260,6 +264,7 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 		return;
 	}
 	if (g->baseline == BASELINE_IDLE) {
+		profile_start(g->instrument.profile);
 		baseline_measure(&g->instrument, c, 0, NULL);
 		if (baseline_starved(c) >= 0) {
 			baseline_warn_starved(c, "at the", "start",

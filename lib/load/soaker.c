@@ -56,15 +56,13 @@ static pid_t lock_holder(int fd)
 /* Tries once to take the lock.  If another program has it, stores that program in *h. */
 static bool lock_try(int fd, struct lock_holder *h)
 {
-	char path[64];
-
 	if (TEMP_FAILURE_RETRY(flock(fd, LOCK_EX | LOCK_NB)) == 0)
 		return true;
 	if (errno != EWOULDBLOCK) /* no wait would help */
 		die_errno("cannot lock " LOCK_FILE);
 	h->pid = lock_holder(fd);
-	snprintf(path, sizeof(path), "/proc/%d/comm", h->pid);
-	if (h->pid <= 0 || file_read_line(path, h->name, sizeof(h->name)) != 0)
+	if (h->pid <= 0 ||
+	    file_read_line(text_of("/proc/%d/comm", h->pid), h->name, sizeof(h->name)) != 0)
 		strcpy(h->name, "a program of another PID namespace or user");
 	return false;
 }
@@ -121,8 +119,8 @@ void soaker_check_or_die(const struct soaker *s)
 /* Warns that the soakers may take CPU from other programs: each load is then unsafe. */
 static void warn_of_weight(struct soaker *s, const char *what, int error)
 {
-	warnx("the soakers may take CPU from other programs: %s: %s: use --idle, or run what is "
-	      "measured by run_rr(1)",
+	warnx("the soakers may take CPU from other programs: %s: %s: loads are unsafe (weight): run "
+	      "as root, or use --idle",
 	      what, error > 0 ? strerror(error) : "it is inside a container");
 	s->weight = true;
 }
@@ -188,6 +186,11 @@ static const char *soaker_fork(struct soaker *s)
 	else if (s->group_errno != 0 && s->autogroup_errno != 0)
 		warn_of_weight(s, "/proc/PID/autogroup", s->autogroup_errno);
 	return NULL;
+}
+
+pid_t soaker_thread(const struct soaker *s, int i)
+{
+	return s->cpu[i].tid;
 }
 
 /* The CPU time that the soaker of the i-th CPU has had, by its own clock. */

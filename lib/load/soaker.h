@@ -17,6 +17,7 @@
 
 #include "lib/load/cpus.h"
 #include "lib/load/limits.h"
+#include "lib/load/profile.h"
 #include "lib/load/yield.h"
 
 #define SOAK_FORMAT    5         /* version of the calibration file, and of the loop it counts */
@@ -43,7 +44,8 @@ struct load_sample {
 	double stolen;   /* time that the hypervisor took, as the soaker saw it; NAN: not known */
 	double steal;    /* the same by the kernel's count; NAN: not known */
 	double switches; /* how often a task displaced a soaker */
-	struct limits_mark limits; /* of all CPUs, in every sample */
+	struct limits_mark limits;     /* of all CPUs, in every sample */
+	struct profile_counts profile; /* of all CPUs, in the sum, if there is a profile */
 };
 
 /* Seconds to wait for another set of soakers: the soakers of a killed program end in this time. */
@@ -71,6 +73,9 @@ bool soaker_unpark(struct soaker *s, struct lock_holder *h);
 
 /* Dies if the soakers have ended: the work that they no longer do would count as load. */
 void soaker_check_or_die(const struct soaker *s);
+
+/* The thread that soaks the i-th CPU. */
+pid_t soaker_thread(const struct soaker *s, int i);
 
 /* Reads what the soaker of the i-th CPU has counted up to now: all of a sample but `steal` and the limits. */
 void soak_count(const struct soaker *s, int i, struct load_sample *c);

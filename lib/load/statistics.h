@@ -1,5 +1,5 @@
 /*
- * statistics.h: means and ratios of repeated measurements, with 95 % intervals.
+ * statistics.h: means and ratios of repeated measurements, with 95 % confidence intervals.
  *
  *	mean = statistics_mean(cost, n);
  *	ratio = statistics_ratio(cost, cost_of_first, n);
@@ -16,14 +16,14 @@
 
 #include "common.h"
 
-/* A figure and the ends of its 95 % interval; all NAN where it is not known. */
+/* A figure and the ends of its 95 % confidence interval; all NAN where it is not known. */
 struct estimate {
 	double value, low, high; /* the ends are NAN for a single measurement */
 };
 
 /*
- * The 97.5 % quantile of Student's t distribution: the 95 % interval of a mean is this number of standard errors
- * to either side.  The degrees of freedom need not be whole; fewer than 1 count as 1.
+ * The 97.5 % quantile of Student's t distribution: the 95 % confidence interval of a mean is this number of
+ * standard errors to either side.  The degrees of freedom need not be whole; fewer than 1 count as 1.
  */
 double student_t(double freedom);
 
@@ -83,7 +83,7 @@ struct history {
 void history_add(struct history *h, double load, double uncertainty, unsigned unsafe);
 
 /*
- * The mean of the periods' loads; NAN if there are none.  Stores half of its 95 % interval, from the baseline's
+ * The mean of the periods' loads; NAN if there are none.  Stores half of its confidence interval, from the baseline's
  * uncertainty, which all periods share, and from how the periods vary.
  */
 double history_mean(const struct history *h, double *half);

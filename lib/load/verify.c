@@ -319,10 +319,10 @@ static void measure_with(const struct verify *v, int i)
 static struct cpus sibling_of(int cpu)
 {
 	struct cpus threads = {.n = 0};
-	char path[128], text[256];
+	const char *path = text_of("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+				   cpu);
+	char text[256];
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
-		 cpu);
 	if (file_read_line(path, text, sizeof(text)) == 0)
 		parse_cpus(text, &threads);
 	threads.id[0] = threads.id[threads.id[0] == cpu];

@@ -46,7 +46,7 @@ enum verify_load {
 
 /* What one instrument measured of a load, in CPUs, each time that the load was safe. */
 struct series {
-	struct values load, half; /* the load, and half of its 95 % interval */
+	struct values load, half; /* the load, and half of its 95 % confidence interval */
 	struct values ran;        /* the burner's CPU time, by the clock of this process */
 	struct values excess;     /* the load less the burner's CPU time */
 	struct values rate;       /* what the burner counted, per second */
@@ -84,7 +84,7 @@ struct verdict {
 	const char *step, *what;
 	const char *instrument; /* its name in reports; NULL: the line is about neither */
 	const char *unit;
-	double measured, half; /* `half` is half of the 95 % interval; NAN: not known */
+	double measured, half; /* `half` is half of the 95 % confidence interval; NAN: not known */
 	enum verdict_relation relation;
 	double expected, tolerance;
 	enum verdict_kind kind;

@@ -63,6 +63,7 @@ static void print_summary(struct report *r, const char *name, const struct figur
 			 time_text(stalls->first[0].at_ns, false));
 	if (!isnan(f->host.load) && is_client && f->clients > 1)
 		wrap_add(&w, ", ", "load of all %ju clients", (uintmax_t)f->clients);
+	groups_add(&w, f);
 	putchar('\n');
 	flush(r);
 }

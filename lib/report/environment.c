@@ -169,13 +169,12 @@ static void read_offloads(int fd, struct ifreq *ifr, struct link *l)
 static void read_steering(const char *interface, const char *pattern, char text[64])
 {
 	glob_t found = {.gl_pathc = 0};
-	char path[96], first[1024] = "", mask[1024];
+	char first[1024] = "", mask[1024];
 	char all[16384] = "";
 	bool same = true;
 	size_t i;
 
-	snprintf(path, sizeof(path), "/sys/class/net/%s/queues/%s", interface, pattern);
-	glob(path, 0, NULL, &found);
+	glob(text_of("/sys/class/net/%s/queues/%s", interface, pattern), 0, NULL, &found);
 	for (i = 0; i < found.gl_pathc; i++) {
 		if (file_read_line(found.gl_pathv[i], mask, sizeof(mask)) != 0)
 			continue;

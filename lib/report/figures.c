@@ -71,7 +71,7 @@ double figures_cost(const struct figures *f)
 	return figures_cost_each(f, (double)f->bytes / 1024);
 }
 
-/* Half of the 95 % interval of the load, with which a cost is half of its interval. */
+/* Half of the 95 % confidence interval of the load, with which a cost is half of its interval. */
 static double half_of_load(const struct figures *f)
 {
 	return isnan(f->host.load) ? NAN : f->host.uncertainty;
@@ -170,6 +170,16 @@ static const struct kind {
 #define IN_LOADS      (IN_HOST | IN_CPU | IN_INTERVAL)
 #define IN_TCP        (IN_SENDER | IN_INTERVAL)
 
+/* A group of a profile: its share of the CPUs, half of the interval of that, and the CPU time of each KiB. */
+#define GROUP_OF(which, name, text)                                                                \
+	{name "_percent", "profile_" name, NUMBER(LOAD, host.profile.group[which]), IN(PROFILE)},  \
+		{name "_uncertainty_percent", "profile_" name "_half",                             \
+		 NUMBER(SHARE, host.profile.half[which]), IN(PROFILE)},                            \
+	{                                                                                          \
+		name "_us_per_kib", NULL, NUMBER(CPU_TIME, host.profile.group[which]),             \
+			IN(PROFILE), TEXT(PROFILE, text)                                           \
+	}
+
 const struct figure figure_table[] = {
 	/* What was moved. */
 	{"bytes", "bytes", NUMBER(COUNT, bytes), IN(THROUGHPUT), TEXT(TRANSFER, "bytes"), ADDED},
@@ -244,6 +254,30 @@ const struct figure figure_table[] = {
 	{"irq", "irq", NUMBER(SHARE, host.rates.cpu[CPU_IRQ]), IN(ACCOUNTING)},
 	{"softirq", "softirq", NUMBER(SHARE, host.rates.cpu[CPU_SOFTIRQ]), IN(ACCOUNTING)},
 	{"steal", "steal", NUMBER(SHARE, host.rates.cpu[CPU_STEAL]), IN(ACCOUNTING)},
+
+	/* What the CPUs did. */
+	{"no_profile", "no_profile", STRING(WORD, host.no_profile), IN(HOST)},
+	{"sampled_by", "profile_event", STRING(WORD, host.event), IN(PROFILE)},
+	{"samples", "profile_samples", NUMBER(RATE, host.profile.samples), IN(PROFILE)},
+	{"lost_samples_percent", "profile_lost", NUMBER(SHARE, host.profile.lost), IN(PROFILE)},
+	{"sampled_percent", "profile_sampled", NUMBER(SHARE, host.profile.sampled), IN(PROFILE),
+	 TEXT(PROFILE, "busy, of all samples")},
+	{"profile_unsafe", "profile_unsafe", STRING(NAME, host.profile_unsafe), IN(PROFILE),
+	 TEXT(PROFILE, "unsafe: why")},
+	GROUP_OF(PROFILE_COPY, "data_copy", "data copy"),
+	GROUP_OF(PROFILE_TCP, "tcp_ip", "TCP/IP"),
+	GROUP_OF(PROFILE_SKB, "skb", "socket buffers"),
+	GROUP_OF(PROFILE_DEVICE, "device", "network device"),
+	GROUP_OF(PROFILE_MEMORY, "memory", "memory"),
+	GROUP_OF(PROFILE_FILES, "files", "page cache, files"),
+	GROUP_OF(PROFILE_LOCKS, "locks", "locks"),
+	GROUP_OF(PROFILE_SCHEDULER, "scheduler", "scheduler, wake-ups"),
+	GROUP_OF(PROFILE_INTERRUPTS, "interrupts", "interrupts, timers"),
+	GROUP_OF(PROFILE_ENTRY, "entry", "system call entry"),
+	GROUP_OF(PROFILE_URING, "io_uring", "io_uring"),
+	GROUP_OF(PROFILE_FILTERS, "filters", "netfilter, BPF"),
+	GROUP_OF(PROFILE_USER, "user", "user"),
+	GROUP_OF(PROFILE_OTHER, "other", "other"),
 
 	/* What a comparison counts for each MiB. */
 	{"calls_per_mib", NULL, DERIVED(RATE, calls_per_mib)},

@@ -112,10 +112,19 @@ enum {
 	IN_WHY = 1 << 8,         /* what may explain why runs of a comparison differ */
 	IN_ENVIRONMENT = 1 << 9, /* the host of another end */
 	IN_COMMAND = 1 << 10,    /* a command of a comparison */
+	IN_PROFILE = 1 << 11,    /* of a host */
 };
 
 /* A group of rows of text. */
-enum figure_group { GROUP_NONE, GROUP_TRANSFER, GROUP_LOAD, GROUP_HOST, GROUP_TCP, GROUP_WAITS };
+enum figure_group {
+	GROUP_NONE,
+	GROUP_TRANSFER,
+	GROUP_LOAD,
+	GROUP_HOST,
+	GROUP_TCP,
+	GROUP_WAITS,
+	GROUP_PROFILE
+};
 
 /* What the sum of several streams or clients has of a figure. */
 enum figure_sum {

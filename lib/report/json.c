@@ -218,8 +218,13 @@ void json_interval(struct json *j, const struct figures *f, int stream, double s
 	json_close(j, '}');
 }
 
-void json_accounting(struct json *j, const struct figures *f)
+void json_cpu_time(struct json *j, const struct figures *f)
 {
+	if (f->host.event[0] != '\0') {
+		json_open(j, "profile", '{');
+		json_rows(j, f, IN_PROFILE);
+		json_close(j, '}');
+	}
 	json_open(j, "accounting_percent", '{');
 	json_rows(j, f, IN_ACCOUNTING);
 	json_close(j, '}');
@@ -250,15 +255,12 @@ void json_netstat(struct json *j, const struct netstat *n)
 
 void json_host(struct json *j, const char *key, const struct figures *f)
 {
-	char version[8 + sizeof(f->version)];
-
 	json_open(j, key, '{');
 	json_rows(j, f, IN_HOST);
-	json_accounting(j, f);
+	json_cpu_time(j, f);
 	if (f->version[0] != '\0') { /* another host's receipt, not of zc 0.1 */
-		snprintf(version, sizeof(version), "zc %s", f->version);
 		json_open(j, "environment", '{');
-		json_string(j, "version", version);
+		json_string(j, "version", text_of("zc %s", f->version));
 		json_string(j, "kernel", f->kernel);
 		json_rows(j, f, IN_ENVIRONMENT);
 		json_close(j, '}');

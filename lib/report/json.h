@@ -85,8 +85,8 @@ void json_interval(struct json *j, const struct figures *f, int stream, double s
 /* The reasons that make a load unsafe, as the array `unsafe`; nothing if there are none. */
 void json_unsafe(struct json *j, unsigned unsafe);
 
-/* The kernel's own accounting, as the object accounting_percent. */
-void json_accounting(struct json *j, const struct figures *f);
+/* What the CPUs did: the objects profile, if there is one, and accounting_percent, the kernel's own figures. */
+void json_cpu_time(struct json *j, const struct figures *f);
 
 /* The TCP counters of this network namespace, as the object host_tcp. */
 void json_netstat(struct json *j, const struct netstat *n);

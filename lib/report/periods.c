@@ -19,6 +19,7 @@ void period_print(const struct period *p, bool accounting)
 {
 	struct wrap line = {.width = WRAP_WIDTH, .indent = "  "};
 	const struct load *l = &p->load;
+	struct figures f;
 	int i;
 
 	if (isnan(l->load)) {
@@ -36,6 +37,9 @@ void period_print(const struct period *p, bool accounting)
 		print_command(l, &line);
 	if (l->baseline == BASELINE_OWN)
 		wrap_add(&line, "; ", "%s", baselines_format(l->drift));
+	figures_init(&f);
+	f.host = *l;
+	groups_add(&line, &f);
 	for (i = 0; i < CPU_COLUMNS && accounting && !isnan(l->rates.cpu[i]); i++)
 		wrap_add(&line, i > 0 ? ", " : "; ", "%s%s %.1f%%",
 			 i > 0 ? "" : "kernel: ", cpu_column[i], percent(l->rates.cpu[i]));
@@ -75,7 +79,7 @@ void period_json(const struct period *p, const struct environment *start)
 	}
 	json_close(&j, ']');
 	f.host = p->load;
-	json_accounting(&j, &f);
+	json_cpu_time(&j, &f);
 	json_report_close(&j, NULL);
 }
 

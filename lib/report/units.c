@@ -2,8 +2,9 @@
 
 #include <stdarg.h>
 
-#define FIRST_WIDTH  45 /* columns up to the end of the first figure of a row */
-#define COLUMN_WIDTH 21 /* columns of the second figure */
+#define FIRST_WIDTH  45    /* columns up to the end of the first figure of a row */
+#define COLUMN_WIDTH 21    /* columns of the second figure */
+#define LEAST_PART   0.005 /* of the load: a group with less has no row */
 
 int decimals(double seconds)
 {
@@ -128,6 +129,36 @@ const char *time_text(uint64_t ns, bool utc)
  * Rows.
  */
 
+/* The CPU time of a group with its interval, and its share of the load; NULL if that is below half a percent. */
+static const char *group_text(const struct figure *row, const struct figures *f)
+{
+	const double *share = figure_member(row, f), part = *share / f->host.load;
+	const double *half = share + (f->host.profile.half - f->host.profile.group);
+	const double us = figure_value(row, f);
+	const bool is_unsafe = f->host.unsafe != 0 || f->host.profile_unsafe[0] != '\0';
+
+	return f->host.load > 0 && part >= LEAST_PART
+		       ? text_of("%s %.0f%%", cost_text(us, us * *half / *share, is_unsafe),
+				 100 * part)
+		       : NULL;
+}
+
+void groups_add(struct wrap *w, const struct figures *f)
+{
+	const bool is_unsafe = f->host.unsafe != 0 || f->host.profile_unsafe[0] != '\0';
+	const struct figure *row;
+	const double *share;
+
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		share = figure_member(row, f);
+		if (row->group == GROUP_PROFILE && row->kind == FIGURE_CPU_TIME &&
+		    f->host.load > 0 && *share / f->host.load >= LEAST_PART)
+			wrap_add(w, ", ", "%s %s", row->label, load_text(*share, NAN, is_unsafe));
+	}
+	if (f->host.profile_unsafe[0] != '\0')
+		wrap_add(w, ", ", "the profile is unsafe: %s", f->host.profile_unsafe);
+}
+
 const char *figure_text(const struct figure *row, const struct figures *f)
 {
 	const char *word;
@@ -147,9 +178,16 @@ const char *figure_text(const struct figure *row, const struct figures *f)
 		       : *word != '\0'                      ? word
 							    : NULL;
 	}
+	if (row->group == GROUP_PROFILE && isnan(f->host.load))
+		return NULL;
+	word = figure_member(row, f);
+	if (row->kind == FIGURE_NAME)
+		return *word != '\0' ? word : NULL;
 	value = figure_value(row, f);
 	if (isnan(value))
 		return NULL;
+	if (row->group == GROUP_PROFILE && row->kind == FIGURE_CPU_TIME)
+		return group_text(row, f);
 	switch (row->kind) {
 	case FIGURE_CPUS: return text_of("%.4g", value);
 	case FIGURE_SECONDS: return decimal(value, decimals(value));

@@ -115,3 +115,6 @@ struct wrap {
  */
 void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Adds the groups of a profile, as shares of the CPUs, to a line; nothing if there is none. */
+void groups_add(struct wrap *w, const struct figures *f);

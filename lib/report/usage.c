@@ -12,16 +12,16 @@
 #define HELP_WIDTH  49  /* columns of this text */
 
 /* Names an option as messages and --help do: `-b, --buffer-size`. */
-static const char *option_name(const struct option_row *o, char name[OPTION_NAME])
+static const char *option_name(const struct option_row *o)
 {
+	char name[OPTION_NAME] = "";
 	const char *c;
 
-	name[0] = '\0';
 	for (c = o->letters; *c != '\0'; c++)
 		string_append(name, OPTION_NAME, "%s-%c", c > o->letters ? ", " : "", *c);
 	if (o->name != NULL)
 		string_append(name, OPTION_NAME, "%s--%s", c > o->letters ? ", " : "", o->name);
-	return name;
+	return text_of("%s", name);
 }
 
 /* Whether `word` is `-x` or `--name` of that row. */
@@ -55,14 +55,13 @@ static const struct option_row *option_of(const struct usage *u, int value)
 /* Prints what an option does, in lines of words behind its name. */
 static void print_option(const struct option_row *o)
 {
-	char name[OPTION_NAME], lead[OPTION_NAME];
+	const bool takes = o->placeholder != NULL && !o->optional;
 	const char *text = o->help;
 	int n;
 
-	snprintf(lead, sizeof(lead), "  %s%s%s%s", o->letters[0] != '\0' ? "" : "    ",
-		 option_name(o, name), o->placeholder != NULL && !o->optional ? "=" : "",
-		 o->placeholder != NULL && !o->optional ? o->placeholder : "");
-	printf("%-*s", HELP_COLUMN, lead);
+	printf("%-*s", HELP_COLUMN,
+	       text_of("  %s%s%s%s", o->letters[0] != '\0' ? "" : "    ", option_name(o),
+		       takes ? "=" : "", takes ? o->placeholder : ""));
 	for (; strlen(text) > HELP_WIDTH; text += n + 1) {
 		for (n = HELP_WIDTH; text[n] != ' '; n--)
 			;
@@ -91,15 +90,12 @@ static void print_help(const struct usage *u)
 static _Noreturn void reject_option(const struct usage *u, int c, const char *word)
 {
 	const struct option_row *o = option_of(u, optopt);
-	char name[OPTION_NAME];
+	const char *name = optopt != 0 ? text_of("-%c", optopt)
+				       : text_of("%.*s", (int)strcspn(word, "="), word);
 
 	if (o != NULL)
-		usage_error("%s %s (try '%s --help')", option_name(o, name),
+		usage_error("%s %s (try '%s --help')", option_name(o),
 			    c == ':' ? "requires an argument" : "takes no argument", u->program);
-	if (optopt != 0)
-		snprintf(name, sizeof(name), "-%c", optopt);
-	else
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	for (o = u->rows; o < u->rows + u->n; o++)
 		if (o->instead != NULL && is_option(o, name))
 			usage_error("unknown option '%s': %s", name, o->instead);
@@ -125,15 +121,14 @@ static const struct option_row *given_of(const struct usage *u, const struct giv
 static void check_given(const struct usage *u, const struct given *given, const char *operand)
 {
 	const struct option_row *o, *other;
-	char name[OPTION_NAME], second[OPTION_NAME];
+	const char *name;
 
 	for (o = u->rows; o < u->rows + u->n; o++) {
 		if (!given[o - u->rows].is_given)
 			continue;
-		option_name(o, name);
+		name = option_name(o);
 		if (o->not_with != NULL && (other = given_of(u, given, o->not_with)) != NULL)
-			usage_error("%s and %s cannot be used together", name,
-				    option_name(other, second));
+			usage_error("%s and %s cannot be used together", name, option_name(other));
 		if (o->alone && operand != NULL)
 			usage_error("%s and '%s' cannot be used together", name, operand);
 		if (o->only_with != NULL && given_of(u, given, o->only_with) == NULL)
@@ -147,13 +142,13 @@ static void check_given(const struct usage *u, const struct given *given, const 
 
 void option_error(const struct option_row *o, const char *fmt, ...)
 {
-	char name[OPTION_NAME], what[DIE_MAX];
+	char what[DIE_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	usage_error("%s: %s", option_name(o, name), what);
+	usage_error("%s: %s", option_name(o), what);
 }
 
 /* The suffixes of numbers; those of sizes are as in dd(1) and head(1). */

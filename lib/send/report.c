@@ -95,6 +95,9 @@ static void print_load(const struct send_result *res, int streams)
 	if (!rows_print(res->local ? "load of this host, both ends" : "load", GROUP_LOAD, host,
 			res->local ? host : r))
 		return;
+	rows_print(text_of("CPU time, us/KiB, sampled by %s",
+			   s->host.event[0] != '\0' ? s->host.event : r->host.event),
+		   GROUP_PROFILE, host, res->local ? host : r);
 	if (s->host.baseline == BASELINE_OWN)
 		report("    %s%s\n", res->local ? "" : "sender: ", baselines_format(s->host.drift));
 	if (!res->local && res->receipts > 0 && isnan(r->host.load))

@@ -264,6 +264,8 @@ void trials_prepare(struct plan *p, const struct send_options *all)
 	if (all->others > 0)
 		check_runs(all);
 	plan_open(p, &trials_kind, all->runs, all->compare.rounds);
+	if (all->gauge.profile)
+		plan_set(p, PLAN_PROFILE, "given");
 	for (i = 0; i < p->n; i++) {
 		trial_options(all, i, &opt);
 		for (k = 0; k < LENGTH(lists); k++) {
@@ -308,14 +310,14 @@ static void note_files(struct plan *p, const struct fileset *set)
 static void note_remote(struct plan *p, const struct figures *f)
 {
 	const struct figure *row;
-	char key[64];
+	const char *key;
 
 	plan_set(p, PLAN_REMOTE "version", "%s", f->version);
 	plan_set(p, PLAN_REMOTE "kernel", "%s", f->kernel);
 	for (row = figure_table; row < figure_table + figure_rows; row++) {
 		if (!(row->objects & IN_ENVIRONMENT))
 			continue;
-		snprintf(key, sizeof(key), PLAN_REMOTE "%s", row->key);
+		key = text_of(PLAN_REMOTE "%s", row->key);
 		if (row->size > 0)
 			plan_set(p, key, "%s", (const char *)figure_member(row, f));
 		else if (!isnan(figure_value(row, f)))

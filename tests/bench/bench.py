@@ -141,7 +141,7 @@ def print_head():
 
 def print_notes():
     spent = [b - a for a, b in zip(began.ticks, ticks())]
-    print(f'\nThe host of a virtual machine took {100 * spent[7] / max(1, sum(spent)):.2f} %; load average '
+    print(f'\nThe hypervisor took {100 * spent[7] / max(1, sum(spent)):.2f} %; load average '
           f'{os.getloadavg()[1]:.2f}')
     for why, n in counted.most_common():
         print(f'{n} times: {why}')

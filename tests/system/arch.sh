@@ -38,7 +38,7 @@ moves()
 
 for arch in aarch64 arm i686 s390x; do
 	abi=$arch-linux-gnu qemu=qemu-$arch-static
-	case $arch in arm) abi=arm-linux-gnueabihf ;; i686) qemu=qemu-i386-static ;; esac
+	case $arch in arm) abi=arm-linux-gnueabihf ;; i686) qemu='qemu-i386-static' ;; esac
 	it "$arch: the programs and the unit tests compile without a warning"; ( begin; need "$abi-gcc" "$qemu"
 		build >build.out 2>&1 || { cat build.out; false; }
 		not grep -i warning build.out

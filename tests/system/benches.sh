@@ -17,7 +17,7 @@ while read -r bench arguments; do
 			false
 		}
 		grep -Eq "$regex" out
-		grep -q '^The host of a virtual machine took' out
+		grep -q '^The hypervisor took' out
 		nothing_left
 	); ok
 done <<'END'

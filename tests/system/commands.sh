@@ -112,9 +112,9 @@ beside 'files of --save: of zcc, of other commands and by another instrument, cu
 	grep '^before: 1 round in plan.tsv: cyclesoak' out
 	exits 125 compare -r 1 --vs 'exit 1' --against plan.tsv -- true
 	one_line err
-	grep 'plan.tsv is of another plan: its run 2 is exit 0, unsoaked, not exit 1, unsoaked' err
+	grep 'plan.tsv has other runs: its run 2 is exit 0, unsoaked, not exit 1, unsoaked' err
 	exits 125 "$cyclesoak" -r 1 --vs 'exit 0' --against plan.tsv -- true
-	grep 'is of another plan: its run 1 is true, unsoaked, not true, soaked' err
+	grep 'has other runs: its run 1 is true, unsoaked, not true, soaked' err
 	sed 's/^# cyclesoak/# zcc/' plan.tsv >zcc.tsv
 	sed '$s/\t[^\t]*$//' plan.tsv >cut.tsv
 	sed '$s/true\|exit 0/&\t&/' plan.tsv >wide.tsv

@@ -174,7 +174,7 @@ beside '--compare: two files give what --against does, without a transfer; an op
 		old.tsv ../file;../file was not written by --save of this version
 	END
 	sed 's/mmap/splice/' new.tsv >other.tsv
-	fails 'other.tsv is of another plan: its run 2 is splice 4m, 1 stream, not mmap 4m' "$zcc" --compare other.tsv new.tsv
+	fails 'other.tsv has other runs: its run 2 is splice 4m, 1 stream, not mmap 4m' "$zcc" --compare other.tsv new.tsv
 	check_usage 'give two files of --save: --compare OLD NEW' zcc --compare .
 	check_usage '--compare and -s, --server cannot be used together' zcc --compare old.tsv -s 0 new.tsv
 ) & later
@@ -191,7 +191,7 @@ beside '--save: sessions of four zcc that run at a time are all kept, and of ano
 	cp at-once.tsv sessions.tsv
 	flock . mv sessions.tsv other.tsv
 	zcc_ends other 1
-	grep 'zcc: --save: other.tsv is of another plan: its run 1 is sendfile' other.err
+	grep 'zcc: --save: other.tsv has other runs: its run 1 is sendfile' other.err
 	cmp other.tsv at-once.tsv
 ) & later
 beside '--against: what differs has a line, of options, files, connection, kernel and machine; a saved load keeps its reasons'; ( begin; need jq
@@ -273,8 +273,8 @@ beside '--save and --against: whatever file will not do is an error before anyth
 		not [ -e none ]
 	done <<-'END'
 		-m send,mmap --save file;--save: file was not written by --save of this version
-		-m send,splice --save plan.tsv;--save: plan.tsv is of another plan: .*
-		-m send,splice --against plan.tsv;--against: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice .*
+		-m send,splice --save plan.tsv;--save: plan.tsv has other runs: .*
+		-m send,splice --against plan.tsv;--against: plan.tsv has other runs: its run 2 is mmap 4m, 1 stream, not splice .*
 		--against none;--against: none: No such file or directory
 		--against fifo;--against: fifo has no session of --save
 		--save fifo;cannot write fifo: not a regular file
@@ -292,8 +292,7 @@ beside '--save and --against: whatever file will not do is an error before anyth
 ) & later
 beside 'a comparison that is interrupted: the complete rounds are reported and saved, not that of its last run'; ( begin
 	start_zcc all -r 500 -t 0.05 --save rounds.tsv
-	met() { [ -s rounds.tsv ] && [ "$(wc -l <rounds.tsv)" -ge 4 ]; }
-	wait_until met
+	wait_until counts -ge 2 grep -c '^[0-9]' rounds.tsv
 	zcc_ends all 130 INT
 	rounds=$(sed -n 's/ rounds of 1 run;.*//p' all.out)
 	[ "$rounds" -ge 2 ]

@@ -16,7 +16,7 @@ idle_cyclesoak=$BIN/cyclesoak
 [ -n "$LONG" ] || hasten_tools 60000 1000000
 burn=$HELPERS/burn
 
-# ticks: of all CPUs, of those what the host took, and programs other than the soakers, which have a column of their own
+# ticks: of all CPUs, of those what the hypervisor took, and programs other than the soakers, which have a column of their own
 ticks() { awk '{ print $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9, $9, $2 + $4 + $7 + $8; exit }' /proc/stat; }
 
 # disturbance 'TICKS' OWN: who else took more than 2 % of the CPUs' time since ticks printed these, beside the known
@@ -27,7 +27,7 @@ disturbance()
 		stolen = 100 * ($5 - $2) / ($4 - $1)
 		others = 100 * ($6 - $3 - hz * $7) / ($4 - $1)
 		if (stolen > 2)
-			printf "the host of this virtual machine took %.1f %% of its CPUs (steal)\n", stolen
+			printf "the hypervisor took %.1f %% of its CPUs (steal)\n", stolen
 		else if (others > 2)
 			printf "the machine is busy: other programs took %.1f %% of its CPUs\n", others
 	}'

@@ -38,7 +38,7 @@ beside 'names of any bytes, in text, in TSV and in JSON: they are cut nowhere, a
 beside '--save and --against tell runs of two settings apart, and reject those of others'; ( begin
 	exits 0 settings -r 1 -n 1 --save plan.tsv ../file
 	exits 0 settings -r 1 -n 1 --save plan.tsv --against plan.tsv ../file
-	fails 'another plan' "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting c=: --setting b=: --against plan.tsv ../file
+	fails 'other runs' "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting c=: --setting b=: --against plan.tsv ../file
 ) & later
 
 beside 'a command that fails ends the comparison, which prints its complete rounds'; ( begin

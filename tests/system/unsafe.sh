@@ -217,7 +217,7 @@ it 'a load far below 0: one line on stderr, and the reason in place of each load
 	status=0
 	soaking "$cyclesoak" -p 0.1 -1 -f starved || status=$?
 	[ "$(cat out)" = 100.0 ] || [ $status -eq 1 ]
-	[ $status -eq 0 ] || grep -q "^cyclesoak: the load is not known: it is unsafe: [a-z_,]*calibration[a-z_,]*: see " err
+	[ $status -eq 0 ] || grep -q "^cyclesoak: the load is not measured: it is unsafe: [a-z_,]*calibration[a-z_,]*: see " err
 ); ok
 
 # zcs, and its figures in the report of zcc.  At full speed zcc would take all CPUs, and no soaker would get to count

@@ -37,7 +37,7 @@ beside 'zcc --vs: in text, --save, --against and JSON the text is the name of it
 	printf '%s\n' '--nodelay --sndbuf "100k"' '-S --congestion reno' '-S --preload ' | diff names -
 	exits 0 vs --json --save plan.tsv --against plan.tsv ../file
 	jq -es 'map(.comparison // empty) | .[0] | (.runs | map(.vs)) == [null, .options.vs[]]' out
-	fails 'another plan.*-S --preload, not -w$' "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --vs '--nodelay --sndbuf "100k"' \
+	fails 'other runs.*-S --preload, not -w$' "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --vs '--nodelay --sndbuf "100k"' \
 		--vs '-S --congestion reno' --vs -w --against plan.tsv ../file
 ) & later
 beside 'zcc --vs: with lists, --setting, and -c --idle, each combination is a run'; ( begin; need jq

@@ -126,7 +126,7 @@ static void test_windows(void)
 		   c.windows == 16,
 	   "a baseline is that of the last windows");
 	ok(near(c.cpu[1].spin, 0.9) && near(c.cpu[0].spin_sd, 0),
-	   "what the host took from one CPU is subtracted from the time of that one alone");
+	   "what the hypervisor took from one CPU is subtracted from the time of that one alone");
 	ok(near(c.all.tasks_sd, 0.005 * sqrt(16. / 15)) && near(c.all.spin_sd, 0),
 	   "the standard deviations of a baseline are those between its windows");
 	ok(baseline_starved(&c) < 0, "a baseline in which every CPU spun is whole");

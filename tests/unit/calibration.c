@@ -31,7 +31,7 @@ static void test_end_of_rounds(void)
 		do {
 			to.tasks = *at == 'b' ? 2 : 0;
 			at += *at == 'b';
-			to.stolen = 0.04 * (*at++ - '0'); /* the host took as many percent */
+			to.stolen = 0.04 * (*at++ - '0'); /* the hypervisor took as many percent */
 		} while (rounds_add(&r, &from, &to, 0.4));
 		ok(r.n == cases[i].n, "%s", cases[i].title);
 	}

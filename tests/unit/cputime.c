@@ -38,7 +38,7 @@ static void test_read(void)
 	read_stat((struct cpus){2, {0, 2}}, false);
 	ok(near(at[2][CPU_IDLE], ticks(710)), "the sum of some CPUs is that of their lines");
 	ok(read_stat((struct cpus){1, {2}}, false) == 2 && near(at[1][CPU_STEAL], ticks(2)),
-	   "what the host took from another CPU is not in the sum of one");
+	   "what the hypervisor took from another CPU is not in the sum of one");
 	ok(read_stat((struct cpus){3, {0, 1, 2}}, false) == 2 && isnan(at[3][CPU_IDLE]) &&
 		   isnan(at[1][CPU_STEAL]) && near(at[2][CPU_IDLE], ticks(410)),
 	   "a CPU without a line has no times, nor has the sum");

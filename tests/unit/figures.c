@@ -305,7 +305,8 @@ static void test_documents(void)
 	} cases[] = {{"sender", IN_SENDER, "socket start end sender"},
 		     {"receiver", IN_RECEIVER, "socket start end sender"},
 		     {"interval", IN_INTERVAL, "socket start end sender clients omitted"},
-		     {"host", IN_HOST, "accounting_percent environment"},
+		     {"host", IN_HOST, "accounting_percent environment profile"},
+		     {"profile", IN_PROFILE, ""},
 		     {"accounting", IN_ACCOUNTING, ""}};
 	size_t i;
 

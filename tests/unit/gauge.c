@@ -80,7 +80,7 @@ static void test_rebase(void)
 	   "against half of the idle machine's spinning, what was spun is worth twice as much");
 }
 
-/* Two seconds of two CPUs, from the second of which the host took 3 %. */
+/* Two seconds of two CPUs, from the second of which the hypervisor took 3 %. */
 static void test_steal(void)
 {
 	struct baseline b[2] = {{.spin = 1, .speed = 1}, {.spin = 1, .speed = 1}};
@@ -97,17 +97,17 @@ static void test_steal(void)
 		gauge_load_cpu(&g, &begin, &end, i, UNSAFE_WEIGHT, &l);
 		ok(l.unsafe == (UNSAFE_WEIGHT | (i == 1 ? UNSAFE_STEAL : 0)) &&
 			   near(l.steal, 0.03 * i),
-		   "a CPU has the reasons of all, and steal if the host took 1 %% of it: CPU %d",
+		   "a CPU has the reasons of all, and steal if the hypervisor took 1 %% of it: CPU %d",
 		   i);
 	}
 	end.sum = (struct load_sample){.time = 4, .steal = 0.05};
 	gauge_load(&g, &begin, &end, &l);
-	ok(l.unsafe == UNSAFE_STEAL, "two CPUs of which the host took 1.25 %% are unsafe");
+	ok(l.unsafe == UNSAFE_STEAL, "two CPUs of which the hypervisor took 1.25 %% are unsafe");
 	end.sum.time = 0.19;
 	gauge_load(&g, &begin, &end, &l);
 	ok(l.unsafe == 0, "in less than 0.1 s a step of the counter is no reason");
 	gauge_between(&g, &from[1], &to[1], -1, &l);
-	ok(l.unsafe == 0, "what the host took is no reason for an interval");
+	ok(l.unsafe == 0, "what the hypervisor took is no reason for an interval");
 }
 
 /* Beside the soakers of two CPUs, of which one had its CPU, and the other had its up to that time. */

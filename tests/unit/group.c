@@ -59,7 +59,7 @@ static void test_figures(void)
 	   "the load of a part of the time is taken for that of all");
 	to.load.now.steal = 0.02;
 	ok(between(&from, &to)->host.unsafe == UNSAFE_STEAL,
-	   "a load of which the host took 2 %% is unsafe");
+	   "a load of which the hypervisor took 2 %% is unsafe");
 }
 
 /*

@@ -3,7 +3,7 @@
 
 #include "tests/unit/unit.h"
 
-/* One second a window, of which each of two CPUs was idle for 0.9; in the second the host took 0.2. */
+/* One second a window, of which each of two CPUs was idle for 0.9; in the second the hypervisor took 0.2. */
 static void test_baseline(void)
 {
 	static const struct cpus none = {0};
@@ -17,7 +17,7 @@ static void test_baseline(void)
 	w->at[2] = (struct load_sample){.time = 4, .spin = 3.4, .steal = 0.2};
 	b = share(w, 2, 0, 1, 1);
 	ok(near(b.tasks, 1 - (3.4 + 0.1) / 4) && b.spin == 1,
-	   "half of what the host took was taken from idleness");
+	   "half of what the hypervisor took was taken from idleness");
 	ok(near(b.step, load_step(1, false) / 4),
 	   "the error of the steps is that of the first and the last reading");
 	w->at[2].work = 0.01;

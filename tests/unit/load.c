@@ -77,10 +77,10 @@ static void test_loads(void)
 		 .unsafe = UNSAFE_CPU_OFFLINE},
 
 		/* The time that the host of a virtual machine takes. */
-		{"the host took what the soakers saw, in proportion", TWO, .from.steal = 7,
+		{"the hypervisor took what the soakers saw, in proportion", TWO, .from.steal = 7,
 		 .to = {.time = 5, .spin = 2, .stolen = 0.1, .steal = 7.19},
 		 .load = 0.48 - 0.2 / 4},
-		{"the host took no more than was counted, whatever soakers saw", TWO,
+		{"the hypervisor took no more than was counted, whatever soakers saw", TWO,
 		 .from.steal = 7, .to = {.time = 5, .spin = 2, .stolen = 1, .steal = 7.1},
 		 .load = 0.48 - 0.1 / 4},
 		{"what no soaker saw of the host is uncertain by a tick", .from.steal = 7,
@@ -92,7 +92,7 @@ static void test_loads(void)
 		 .load = 0.25 - 0.2 / 2, .half = hypot(0.003, tick / 2)},
 		{"where the counter of the host's time stepped back nothing is subtracted",
 		 .from.steal = 7, .to = {.time = 3, .spin = 1.5, .steal = 3}, .load = 0.25},
-		{"the host took no time in which the soakers spun", .from.steal = 7,
+		{"the hypervisor took no time in which the soakers spun", .from.steal = 7,
 		 .to = {.time = 3, .spin = 2, .steal = 8}, .load = -tick / 2},
 
 		/* What makes a load uncertain: edges of 6 ms, bursts of tasks, spinning, the host. */
@@ -131,7 +131,7 @@ static void test_loads(void)
 		 .half = hypot(hypot(0.001, 0.002), step / 6)},
 		{"by the clock idle time has no step", clocked, .from = {.time = 2, .work = 4.5},
 		 .to = {.time = 8, .spin = 4.5}, .load = 0.24, .half = hypot(0.001, 0.002)},
-		{"of what the host took a half was idle time, and the other, as iowait that rose, makes it uncertain",
+		{"of what the hypervisor took a half was idle time, and the other, as iowait that rose, makes it uncertain",
 		 idle, .from.time = 2, .to = {.time = 8, .spin = 4.5, .steal = 0.6},
 		 .load = 0.24 - 0.05,
 		 .half = hypot(hypot(0.001, 0.002), hypot(0.3, sqrt(2) * step) / 6)},

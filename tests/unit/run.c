@@ -8,7 +8,7 @@
 #include "lib/load/baseline.h"
 #include "tests/unit/unit.h"
 
-/* Two seconds, of which the soaker of one CPU spun for a half and the host took 5 %. */
+/* Two seconds, of which the soaker of one CPU spun for a half and the hypervisor took 5 %. */
 static void test_host(void)
 {
 	static const struct {
@@ -50,7 +50,7 @@ static void test_host(void)
 	   "a host has the load between the two samples");
 	r.end.sum.steal = 0.1;
 	run_host_figures(&r, &f);
-	ok(f.host.unsafe == UNSAFE_STEAL, "a load of which the host took 5 %% is unsafe");
+	ok(f.host.unsafe == UNSAFE_STEAL, "a load of which the hypervisor took 5 %% is unsafe");
 }
 
 /* Connects to a socket that listens, at a pace.  Returns how much may wait to be sent, or -1. */

@@ -1,0 +1,81 @@
+#!/bin/sh
+# --profile: the events that are opened, for which CPUs, the figures, and what there is without the privilege.
+# tests/unit/{symbols,profile}.c have the groups and the figures.
+#
+# group: quiet
+# seconds: 4
+. "$TOP/tests/lib.sh"
+
+whole_test_needs jq 'profiles'
+hasten_tools 60000 1000000
+start_zcs
+head -c 1000000 /dev/zero >file
+
+profile() # options...
+{
+	soaking "$zcc" -c --profile -s 0 -p "$PORT" --congestion reno "$@"
+}
+# profiled OBJECT: the check at hand needs a profile, and a machine that is idle enough for a load
+profiled()
+{
+	jq -e "$1 | .no_profile == null" out >/dev/null || skip_check "no profile: $(grep -e --profile: err)"
+	jq -e "$1 | .load_percent != null" out >/dev/null || skip_check 'the machine is busy'
+}
+
+# refused ERROR: a transfer whose events the kernel refuses
+refused()
+{
+	soaking strace -f -o /dev/null -e trace=perf_event_open -e inject=perf_event_open:error="$1" \
+	    "$zcc" -c --profile --json -s 0 -p "$PORT" --congestion reno file
+	not grep -q 'soaked already' err || skip_check 'another program soaks'
+}
+
+it 'zcc --profile: the groups are the load, and most of the samples are in one of them'; ( begin
+	profile -t 0.7 --json
+	profiled .end.host
+	holds out '.end.host | .load_percent as $load | .cost_us_per_kib as $cost | .profile |
+		(.sampled_by | . == "timer" or . == "cycles") and .samples > 0 and
+		([to_entries[] | select(.key | test("^(data_copy|tcp_ip|skb|device|memory|files|locks|scheduler|interrupts|entry|io_uring|filters|user|other)_percent$")) | .value]
+		| length == 14 and (add - $load | fabs < 0.001)) and
+		([to_entries[] | select(.key | endswith("_us_per_kib")) | .value] | add - $cost | fabs < 0.001)'
+); ok
+it 'zcc --profile: an event for each CPU, which samples all tasks'; ( begin; need strace
+	soaking strace -f -o trace -e trace=perf_event_open "$zcc" -c --profile -q -s 0 -p "$PORT" --congestion reno file
+	[ "$(grep -c 'perf_event_open({type=PERF_TYPE_SOFTWARE.*}, -1, [0-9]*, -1, PERF_FLAG_FD_CLOEXEC) = [0-9]' trace)" -eq "$(getconf _NPROCESSORS_ONLN)" ] ||
+	[ "$(grep -c 'perf_event_open({type=PERF_TYPE_HARDWARE.*}, -1, [0-9]*, -1, PERF_FLAG_FD_CLOEXEC) = [0-9]' trace)" -eq "$(getconf _NPROCESSORS_ONLN)" ] ||
+	{ grep -E 'EPERM|EACCES' trace && skip_check 'perf_event_open(2) is not allowed'; }
+); ok
+it 'zcc --profile where events are refused: a line says what is missing, and the transfer is made'; ( begin; need strace
+	refused EACCES
+	grep -E -- "--profile: no profile is measured: perf_event_open\(2\): Permission denied: perf_event_paranoid is -?[0-9]: run it as root, or 'sysctl kernel.perf_event_paranoid=0 kernel.kptr_restrict=0' first" err
+	holds out '.end | .sum_received.bytes == 1000000 and .host.no_profile == "permission" and .host.profile == null'
+); ok
+it 'zcc --profile where the kernel has no events: JSON has that, too'; ( begin; need strace
+	refused ENOSYS
+	grep -e '--profile: no profile is measured: perf_event_open(2): Function not implemented$' err
+	holds out '.end.host.no_profile == "kernel"'
+); ok
+it 'cyclesoak --profile of a program that only computes: the user has most of the load'; ( begin
+	soaking "$cyclesoak" --profile --json --output report "$HELPERS/burn" 0 0.5
+	mv report out
+	profiled .
+	holds out '.profile.user_percent > 0.5 * .load_percent'
+); ok
+it 'zcs --profile: the receipt has its groups; as another user, too'; ( begin
+	[ "$(id -u)" -eq 0 ] || skip_check 'not root'
+	start_zcs -c --profile --user nobody
+	measured "$zcc" -s 0 -p "$PORT" --congestion reno --json -t 1
+	jq -e '.end.remote | .no_profile == null' out >/dev/null || skip_check "no profile: $(grep -e --profile: zcs.err)"
+	jq -e '.end.remote.load_percent != null' out >/dev/null || skip_check 'the machine is busy'
+	holds out '.end.remote.profile | .samples > 0 and .data_copy_us_per_kib != null'
+); ok
+it '--against a session with a profile: not without one'; ( begin
+	printf '# zcc 1.1.0, x\n# --profile: given\n# files: 1\nround\tmethod\tblksize\tnum_streams\n1\tsendfile\t1048576\t1\n' >with
+	exits 1 "$zcc" -s 0 -p "$PORT" --against with file
+	grep -x 'zcc: --against: with was measured with --profile, which disturbs what it measures: give it' err
+); ok
+check_usage '--profile: only with -c' zcc -s 0 --profile
+check_usage '--profile and --idle cannot be used together' zcc -s 0 -c --idle --profile
+check_usage '--profile: only with -c' zcs --profile
+check_usage '--profile and --idle cannot be used together' cyclesoak --idle --profile
+finish
