@@ -26,7 +26,7 @@ struct profile_counts {
 
 /* The figures between two moments.  NAN: not known. */
 struct profile_shares {
-	/* Of the load, as shares of the CPUs, and half of their 95 % intervals. */
+	/* Of the load, as shares of the CPUs, and half of their 95 % confidence intervals. */
 	double group[PROFILE_GROUPS], half[PROFILE_GROUPS];
 	double sampled; /* the share of the samples that are load */
 	double samples; /* of load: how many */
