@@ -2,6 +2,7 @@
 
 #include <limits.h>
 
+#include "lib/compare/groups.h"
 #include "lib/compare/name.h"
 #include "lib/compare/verdict.h"
 #include "lib/report/units.h"
@@ -468,18 +469,22 @@ static void json_estimate(struct json *j, const char *name, int end, const char 
 	json_close(j, '}');
 }
 
-/* The means of what is counted at an end, if anything is. */
-static void json_counts(struct json *j, const struct plan *p, int i, int end)
+/* The means of what is counted at an end, or of the groups of its profile, if any is known. */
+static void json_parts(struct json *j, const struct plan *p, int i, int end, bool groups)
 {
 	const struct measure *m = p->kind->measure;
 	bool is_open = false;
 	int k;
 
 	for (k = 0; k < p->kind->measures; k++, m++) {
-		if (m->count == NULL || m->end != end || isnan(plan_mean(p, i, k).value))
+		if ((groups ? m->group : m->count) == NULL || m->end != end ||
+		    isnan(plan_mean(p, i, k).value))
 			continue;
 		if (!is_open)
-			json_open(j, end == 1 ? PLAN_REMOTE "counts" : "counts", '{');
+			json_open(j,
+				  text_of("%s%s", end == 1 ? PLAN_REMOTE : "",
+					  groups ? "groups" : "counts"),
+				  '{');
 		is_open = true;
 		json_estimate(j, m->key, 0, "mean", plan_mean(p, i, k),
 			      figure_factor(figure_named(m->key)));
@@ -501,8 +506,8 @@ static void json_figures(struct json *j, const struct plan *p, int i)
 				      figure_factor(figure_named(m->key)));
 		unsafe |= plan_unsafe(p, i, k);
 	}
-	json_counts(j, p, i, 0);
-	json_counts(j, p, i, 1);
+	for (k = 0; k < 4; k++)
+		json_parts(j, p, i, k % 2, k >= 2);
 	json_unsafe(j, unsafe);
 }
 
@@ -628,6 +633,7 @@ static void print_text(const struct comparison *c)
 			       : "");
 	print_why(p);
 	print_counts(p);
+	groups_print(p);
 	if (p->before != NULL)
 		print_unsafe(p->before, "before: ");
 	print_unsafe(p, c->opt->compare != NULL ? "now: " : "");

@@ -51,6 +51,7 @@ struct measure {
 	bool is_of_host; /* it is of that host, and exact: one load of two ends does not count twice */
 	const char *
 		count; /* its line, where runs differ in it by more than their intervals; or NULL */
+	const char *group; /* the group of a profile whose cost it is; or NULL */
 	/* Its column; NULL: it has none. */
 	const char *title;
 	/* Its ratio, in JSON and in words; NULL: there is none. */

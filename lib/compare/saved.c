@@ -3,7 +3,7 @@
 #include "lib/compare/comparison.h"
 
 #define NOT_SAVED    "was not written by --save of this version"
-#define COLUMNS_MAX  64
+#define COLUMNS_MAX  96
 #define SETTINGS_MAX 512 /* of a session */
 
 /* What a column has; `which` is the factor, the measure or the end, and `unit` is that of the measure. */
@@ -67,9 +67,11 @@ static void add_field(struct fields *all, const struct plan_kind *kind, int end,
 	all->field[all->n++] = field_named(kind, text_of("%s%s", end == 1 ? PLAN_REMOTE : "", key));
 }
 
-/* The columns of a session that is written. */
-static struct fields fields_of(const struct plan_kind *kind)
+/* The columns of a session that is written.  All sessions of a file have a profile, or none. */
+static struct fields fields_of(const struct plan *p)
 {
+	const bool profiled = plan_setting(p, PLAN_PROFILE)[0] != '\0';
+	const struct plan_kind *kind = p->kind;
 	struct fields all = {.n = 0};
 	int i;
 
@@ -78,7 +80,8 @@ static struct fields fields_of(const struct plan_kind *kind)
 		if (!kind->factor[i].is_apart)
 			add_field(&all, kind, 0, kind->factor[i].key);
 	for (i = 0; i < kind->measures; i++)
-		add_field(&all, kind, kind->measure[i].end, kind->measure[i].key);
+		if (kind->measure[i].group == NULL || profiled)
+			add_field(&all, kind, kind->measure[i].end, kind->measure[i].key);
 	for (i = 0; i < 2; i++)
 		add_field(&all, kind, i, "unsafe");
 	return all;
@@ -138,7 +141,7 @@ static bool has_names(const char *text, size_t len, const char *names)
  */
 static char *session_text(const struct plan *p, const char *before, size_t len)
 {
-	const struct fields all = fields_of(p->kind);
+	const struct fields all = fields_of(p);
 	char *names = names_of(&all), *text;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);

@@ -14,7 +14,7 @@ static const struct {
 	/* Helpers of all, and where interrupts come on again: with a timer what ran before is seen there. */
 	{PROFILE_CALLER,
 	 "_raw_*lock _raw_*lock_bh _raw_*lock_irq _raw_*lock_irqsave _raw_*lock_irqrestore _raw_spin_trylock* "
-	 "pv*_irq_enable pv*_irq_disable pv*_save_fl pv*_restore_fl pvm_irq_* native_irq_* "
+	 "pv*_irq_enable pv*_irq_disable pv*_save_fl pv*_restore_fl pvm_irq_* __raw_callee_save_* native_irq_* "
 	 "rcu_read_* __rcu_read_* rcu_* __rcu_* call_rcu* memset* __memset* memcmp* __list_* "
 	 "refcount_* __local_bh_* local_bh_* preempt_count_* __preempt_count_* percpu_ref_* "
 	 "lock_acquire* lock_release* mutex_lock* mutex_unlock* down_read* up_read* down_write* up_write* "
@@ -26,7 +26,7 @@ static const struct {
 	 "rep_movs_* __copy_user* __arch_copy_* copy_page copy_page_to_iter* copy_page_from_iter* "
 	 "copy_mc_* skb_copy_* __skb_datagram_iter simple_copy_to_iter memcpy* __memcpy* memmove* "
 	 "__memmove* __pi_memcpy* csum_partial* csum_and_copy_* __skb_checksum skb_checksum* "
-	 "copy_from_user_* copy_to_user_* iov_iter_* "
+	 "copy_from_user_* copy_to_user_* clear_user* __clear_user* rep_stos_* iov_iter_* "
 	 "memcpy_orig fault_in_readable fault_in_iov_iter_*"},
 	{PROFILE_LOCKS,
 	 "*queued_spin_lock_slowpath *queued_read_lock_slowpath *queued_write_lock_slowpath "
@@ -121,7 +121,7 @@ static const struct {
 	{PROFILE_ENTRY,
 	 "entry_* do_syscall_* syscall_* __syscall_* x64_sys_call ia32_* el0* invoke_syscall* "
 	 "exit_to_user_mode* __x64_sys_getppid __do_sys_getppid __ia32_sys_* do_el0_* __task_pid_nr_ns "
-	 "fpregs_* restore_fpregs_* ret_from_fork* switch_to_user* pvm_* *_pvm* __x64_sys_getpid "
+	 "fpregs_* restore_fpregs_* ret_from_fork* switch_to_user* pvm_* __x64_sys_getpid "
 	 "sys_getppid __arm64_sys_getppid ptrace_* task_work_* int3 error_* paranoid_* native_irq_return* "
 	 "common_interrupt_return swapgs_* __get_user_* __put_user_* "
 	 "__x64_sys_* __arm64_sys_* __se_sys_* __do_sys_*"},
