@@ -61,6 +61,19 @@ static int width_of(const char *utf8)
 	return n;
 }
 
+/* The runs that others are compared with are not all the first: a line below the table says which. */
+static const char *ratio_head(const struct plan *p)
+{
+	int i;
+
+	if (p->before != NULL)
+		return "ratio to before";
+	for (i = 0; i < p->n; i++)
+		if (plan_reference(p, i) > 0)
+			return "ratio";
+	return "ratio to the first";
+}
+
 /* What a column has of run i of the plan `of`, or if that is NULL its head. */
 static const char *cell(const struct plan *p, const struct plan *of, int i, const struct column *c)
 {
@@ -69,7 +82,7 @@ static const char *cell(const struct plan *p, const struct plan *of, int i, cons
 	struct ratio r;
 
 	if (of == NULL && c->is_ratio)
-		return p->before != NULL ? "ratio to before" : "ratio to the first";
+		return ratio_head(p);
 	if (of == NULL)
 		return m->title;
 	if (!c->is_ratio) {
@@ -550,6 +563,8 @@ static void json_run(struct json *j, const struct plan *p, int i)
 	json_figures(j, p, i);
 	json_why(j, &p->run[i]);
 	json_count(j, "unsafe_rounds", p->run[i].unsafe_rounds);
+	if (p->before == NULL && plan_reference(p, i) > 0)
+		json_count(j, "reference", (uint64_t)plan_reference(p, i));
 	if (p->before != NULL) {
 		json_open(j, "before", '{');
 		json_figures(j, p->before, i);

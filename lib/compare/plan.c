@@ -397,30 +397,30 @@ bool plan_varies(const struct plan *p, int i, int factor)
 	return k < p->n;
 }
 
-/* Whether run k has the same values as run i of all that varies in both. */
-static bool is_counterpart(const struct plan *p, int i, int k)
+/* How many values the runs have in common, of what varies in both. */
+static int alike(const struct plan *p, int i, int k)
 {
-	int f;
+	int f, n = 0;
 
 	for (f = 0; f < p->kind->factors; f++)
-		if (strcmp(value_of(p, i, f), value_of(p, k, f)) != 0 && plan_varies(p, i, f) &&
-		    plan_varies(p, k, f))
-			return false;
-	return true;
+		n += strcmp(value_of(p, i, f), value_of(p, k, f)) == 0 && plan_varies(p, i, f) &&
+		     plan_varies(p, k, f);
+	return n;
 }
 
 int plan_reference(const struct plan *p, int i)
 {
-	int k = 0;
+	int k = 0, best = 0;
 
-	if (plan_label(p, i) >= 0) {
-		while (plan_label(p, k) >= 0 || !is_counterpart(p, i, k))
+	if (plan_label(p, i) < 0) {
+		while (!is_same_instrument(p, k, i))
 			k++;
-		return k;
+		return k < i ? k : 0;
 	}
-	while (!is_same_instrument(p, k, i))
-		k++;
-	return k < i ? k : 0;
+	for (k = 1; k < p->n; k++)
+		if (plan_label(p, k) < 0 && alike(p, i, k) > alike(p, i, best))
+			best = k;
+	return best;
 }
 
 static struct estimate ratio_to_before(const struct plan *p, int i, int measure)

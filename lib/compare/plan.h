@@ -171,8 +171,8 @@ bool plan_varies(const struct plan *p, int i, int factor);
 
 /*
  * The run that run i is compared with: the first by the same instrument, and of the first by a second
- * instrument the first of all.  One with a label is compared with the one without that has the same values of what
- * varies in both, such as a list that the label does not set.
+ * instrument the first of all.  One with a label is compared with the first without one
+ * that has the most values in common, of what varies in both, such as a list that the label does not set.
  */
 int plan_reference(const struct plan *p, int i);
 

@@ -223,6 +223,18 @@ void trial_options(const struct send_options *all, int i, struct send_options *o
 	}
 }
 
+/* Whether an option's lists make runs. */
+static bool is_list(const struct option_row *o)
+{
+	int k;
+
+	for (k = 0; k < LENGTH(lists); k++)
+		if (o->name != NULL && lists[k].option != NULL &&
+		    strcmp(o->name, lists[k].option) == 0)
+			return true;
+	return false;
+}
+
 /* Returns, to be freed, what tells the options of a run from those of another one. */
 static char *key_of(const struct send_options *opt)
 {
@@ -234,9 +246,10 @@ static char *key_of(const struct send_options *opt)
 	if (f == NULL)
 		die_errno("options");
 	fprintf(f, "%d %d %d %s %s %" PRIu64 " %d", opt->setting, opt->gauge.soak, opt->gauge.idle,
-		opt->method->name, opt->port, opt->chunk, opt->streams);
+		opt->method->name, opt->port,
+		(uint64_t)method_chunk(opt->method, opt->chunk, opt->streams), opt->streams);
 	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++) {
-		if (!option_matters(&opt->given, g))
+		if (!option_matters(&opt->given, g) || is_list(g->row))
 			continue;
 		one = option_text(g, opt);
 		fprintf(f, "\n%s", one);

@@ -55,4 +55,5 @@ it 'zcc --vs: what the kernel lacks is an error before the first round'; ( begin
 ); ok
 check_usage "same options as --vs '-S'" zcc -s 0 --vs -S --vs '-m send'
 check_usage 'same options as without it' zcc -s 0 -b 4k,1k --vs -b1k
+check_usage 'same options as without it' zcc -s 0 -m send --vs '-b 64k'
 finish

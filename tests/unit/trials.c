@@ -46,7 +46,8 @@ static void test_vs(void)
 		"-s 0 -m mmap,send -n 5 -r 2 --vs -t_2 --vs -m_splice_-P_2|-s 0 -w -O 1 --vs -S --vs --bytes_1k"
 		"|-s 0 -b 4k,64k -P 1,2 --vs -P_4 --vs -P_1_-b_1m --setting a=: --setting b=:"
 		"|-s 0 -p 7 --vs -s_[::1]:8 --vs -p_9|-s [::1]:8 -6 -k --preload -S --vs -p_9_-4 --vs -Z"
-		"|-s 0 file -c --idle --vs --congestion_'bbr'";
+		"|-s 0 file -c --idle --vs --congestion_'bbr'"
+		"|-s 0 -m mmap,send -P 1,2 --vs -m_send,splice_-P_4,2_-k";
 	const struct given *g;
 	struct send_options run;
 	const char *words;
