@@ -313,7 +313,9 @@ static const struct option_row rows[] = {
 	{"", "profile", NULL,
 	 "sample what the CPUs do, and print the load by groups: data copy, TCP/IP, memory, ...; "
 	 "periods, too, are measured against the idle host, just before",
-	 AT(FLAG, gauge.profile), .not_with = "--idle -C -f --file --verify --once"},
+	 AT(FLAG, gauge.profile),
+	 .not_with = "--idle -C -f --file --verify --once --runs --vs --setting --precision "
+		     "--save --against"},
 	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", AT(INT, gauge.n_cpus),
 	 .min = 1, .max = CPUS_MAX, .not_with = "--on-cpus"},
 	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", AT(CPUS, gauge.on)},

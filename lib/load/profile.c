@@ -11,6 +11,7 @@
 #define SAMPLE_CPUS  64  /* up to which it is that; on more CPUs it is less on each */
 #define SAMPLE_LEAST 29
 #define RING_BYTES   262144u /* of a CPU: more than a second of samples with long call chains */
+#define SPARE_FILES  256     /* for the program itself */
 #define DRAIN_MS     500
 #define RECORD_MAX   65536u /* its size has 16 bits */
 
@@ -214,7 +215,9 @@ struct profile *profile_open(const struct cpus *cpus, const pid_t *soaker, const
 	pthread_mutex_init(&p->lock, NULL);
 	p->ring = alloc_or_die((size_t)cpus->n, sizeof(*p->ring), "a profile");
 	p->wake = eventfd(0, EFD_CLOEXEC);
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) { /* each CPU has a descriptor */
+	/* Each CPU has a descriptor; a command inherits the limit, which is not raised without need. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+	    files.rlim_cur < (rlim_t)cpus->n + SPARE_FILES) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}

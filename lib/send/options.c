@@ -206,7 +206,7 @@ static const struct option_row rows[] = {
 	{"", "profile", NULL,
 	 "sample what the CPUs do, and print the CPU time of each KiB by groups: data copy, TCP/IP, "
 	 "memory, ...",
-	 AT(FLAG, gauge.profile), .only_with = "-c", .not_with = "--idle --calibration"},
+	 AT(FLAG, gauge.profile), .only_with = "-c", .not_with = "--idle --calibration --request"},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec)",
 	 AT(FILE, gauge.file), .only_with = "-c or -C"},

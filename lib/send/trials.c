@@ -74,7 +74,7 @@ static const struct factor factors[] = {
 /* The groups of a profile. */
 #define GROUP(of, name, what)                                                                      \
 	{                                                                                          \
-		name "_us_per_kib", of, true, .group = what                                        \
+		name "_us_per_kib", of, true, .group = (what)                                      \
 	}
 #define GROUPS(of)                                                                                 \
 	GROUP(of, "data_copy", "data copy"), GROUP(of, "tcp_ip", "TCP/IP"),                        \
