@@ -177,7 +177,9 @@ void plan_add(struct plan *p, int i, const struct plan_result *res)
 	int k;
 
 	for (m = p->kind->measure; m < p->kind->measure + p->kind->measures; m++) {
-		f = m->is_of_load || m->is_of_host ? res->host[m->end] : res->end[m->end];
+		f = res->host[m->end];
+		if (!m->is_of_load && (!m->is_of_host || f != NULL))
+			f = res->end[m->end];
 		if (f != NULL)
 			run->figure[m - p->kind->measure][p->rounds] = figure_value(
 				figure_named(m->key), f);

@@ -48,7 +48,7 @@ struct measure {
 	const char *key; /* of the row; with `remote_` before it if it is of the other end */
 	int end;         /* 0: of this host; 1: of the other end, if that is another host */
 	bool is_of_load; /* its errors are those of that host's load */
-	bool is_of_host; /* it is of that host, and exact: one load of two ends does not count twice */
+	bool is_of_host; /* the end counted it of its host; not of an end whose host is the other's */
 	const char *
 		count; /* its line, where runs differ in it by more than their intervals; or NULL */
 	const char *group; /* the group of a profile whose cost it is; or NULL */

@@ -85,13 +85,23 @@ static void test_granted(void)
 {
 	struct send_result res = {.local = true, .chunk = 4096};
 	struct plan before;
+	int k;
 
 	figures_init(&res.sent);
 	figures_init(&res.received);
 	prepare("-s 0 -b 1g -m send");
 	before = plan;
 	plan = (struct plan){.n = 0};
+	res.receipts = 1;
+	res.sent.bytes = res.received.bytes = 1 << 20;
+	res.sent.seconds = res.received.seconds = 1;
+	res.sent.host.rates.packets_in = 30;
+	res.received.host.rates.packets_in = 40;
 	trial_add(&before, 0, &res);
+	for (k = 0; strcmp(trials_kind.measure[k].key, "packets_in_per_mib") != 0; k++)
+		;
+	ok(before.run[0].figure[k][0] == 30,
+	   "both ends on one host: what is counted of it is the sender's, whose load is not measured");
 	prepare("-s 0 -b 1g -m send");
 	ok(plan_is_same_run(&trials_kind, &plan.run[0], &before.run[0]),
 	   "a run that got fewer bytes of a call than it asked for is the same run");
