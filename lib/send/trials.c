@@ -676,6 +676,7 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 				 .begin_json = begin_json,
 				 .arg = a};
 	if (opt->compare.dry) {
+		try_others(a, NULL);
 		comparison_print_runs(c);
 		plan_close(&a->plan);
 		return NULL;

@@ -48,9 +48,11 @@ beside 'zcc --vs: with lists, --setting, and -c --idle, each combination is a ru
 ) & later
 together
 
-it 'zcc --vs: what the kernel lacks is an error before the first round'; ( begin
+it 'zcc --vs: what the kernel lacks is an error before the first round, and of --dry-run'; ( begin
 	for bad in '--congestion nosuch' '--bind-dev nosuch0' '-B 4095'; do
-		fails_with 2 "^zcc: --vs '$bad': .*${bad#* }" "$zcc" -s 0 -p "$PORT" -n 1 --vs -S --vs "$bad" file
+		for dry in '' --dry-run; do
+			fails_with 2 "^zcc: --vs '$bad': .*${bad#* }" "$zcc" -s 0 -p "$PORT" -n 1 $dry --vs -S --vs "$bad" file
+		done
 	done
 ); ok
 check_usage "same options as --vs '-S'" zcc -s 0 --vs -S --vs '-m send'
