@@ -106,6 +106,8 @@ static void open_plan(struct commands *c)
 	int i;
 
 	plan_open(&c->plan, &kind, n * (s->n > 0 ? s->n : 1), c->opt->compare.rounds);
+	if (c->setup->profile)
+		plan_set(&c->plan, PLAN_PROFILE, "given");
 	for (i = 0; i < c->plan.n; i++) {
 		run = &c->plan.run[i];
 		plan_set_value(run, COMMAND, c->opt->command[i % n]);
@@ -122,7 +124,7 @@ static void note(struct commands *c)
 	char text[ENVIRONMENT_MAX];
 	const struct given *g;
 
-	if (c->plan.settings > 0)
+	if (plan_has(&c->plan, "date"))
 		return;
 	note_date(&c->plan);
 	for (g = c->given->option; g < c->given->option + c->given->n; g++)

@@ -363,7 +363,7 @@ void trials_note(struct plan *p, const struct send_options *opt, const struct se
 	struct link link;
 	int turn;
 
-	if (p->settings > 0)
+	if (plan_has(p, "date"))
 		return;
 	note_date(p);
 	/* What is sent, the connection and the instruments, then the CPUs. */

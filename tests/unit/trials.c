@@ -147,6 +147,7 @@ static void note(struct plan *p, const char *words)
 	opt = (struct send_options){.server = "", .port = "1"};
 	options_read(&USAGE("zcc", rows, false), words_of(words, argv), argv, &opt, &opt.given);
 	plan_open(p, &trials_kind, 1, 1);
+	plan_set(p, PLAN_PROFILE, "given"); /* as before the first run of a comparison */
 	trials_note(p, &opt, &(struct send_result){.set = &set}, &environment);
 }
 
