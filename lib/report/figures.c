@@ -71,15 +71,14 @@ double figures_cost(const struct figures *f)
 	return figures_cost_each(f, (double)f->bytes / 1024);
 }
 
-/* Half of the 95 % confidence interval of the load, with which a cost is half of its interval. */
-static double half_of_load(const struct figures *f)
+double figures_cost_half(const struct figures *f, double n)
 {
-	return isnan(f->host.load) ? NAN : f->host.uncertainty;
+	return cpu_time_each(f, isnan(f->host.load) ? NAN : f->host.uncertainty, n);
 }
 
 static double cost_uncertainty(const struct figures *f)
 {
-	return cpu_time_each(f, half_of_load(f), (double)f->bytes / 1024);
+	return figures_cost_half(f, (double)f->bytes / 1024);
 }
 
 static double cpu_seconds(const struct figures *f)
@@ -89,7 +88,7 @@ static double cpu_seconds(const struct figures *f)
 
 static double cpu_seconds_uncertainty(const struct figures *f)
 {
-	return cpu_time_each(f, half_of_load(f), 1e6);
+	return figures_cost_half(f, 1e6);
 }
 
 static double part_of(double part, double all)
@@ -225,7 +224,8 @@ const struct figure figure_table[] = {
 	 TEXT(LOAD, "switches/s")},
 	{"cost_us_per_kib", NULL, DERIVED(COST, figures_cost), IN(LOADS),
 	 TEXT(LOAD, "cost, us/KiB")},
-	{"cost_uncertainty_us_per_kib", NULL, DERIVED(COST, cost_uncertainty), IN(HOST)},
+	{"cost_uncertainty_us_per_kib", NULL, DERIVED(COST, cost_uncertainty),
+	 .objects = IN_HOST | IN_CPU},
 	{"cpu_seconds", NULL, DERIVED(COST, cpu_seconds), IN(COMMAND)},
 	{"cpu_seconds_uncertainty", NULL, DERIVED(COST, cpu_seconds_uncertainty), IN(COMMAND)},
 	{"baseline", NULL, NUMBER(BASELINE, host.baseline), IN(HOST)},

@@ -188,10 +188,12 @@ double figures_mapped(const struct figures *f);
 
 /*
  * Microseconds of CPU time for each KiB that was moved: load x CPUs / throughput, netperf's service demand.
- * figures_cost_each(): for each of n things.  NAN if nothing was moved, or n is 0.
+ * figures_cost_each(): for each of n things; figures_cost_half(): half of the confidence interval of that.  NAN if nothing
+ * was moved, or n is 0.
  */
 double figures_cost(const struct figures *f);
 double figures_cost_each(const struct figures *f, double n);
+double figures_cost_half(const struct figures *f, double n);
 
 /*
  * The receipt by which zcs sends zcc those of its figures that mean something to the sender: one line of

@@ -67,6 +67,11 @@ const char *cost_text(double us, double half, unsigned unsafe)
 	return with_interval(us, half, 3, "", unsafe);
 }
 
+const char *cost_each_text(const struct figures *f, double n)
+{
+	return cost_text(figures_cost_each(f, n), figures_cost_half(f, n), f->host.unsafe);
+}
+
 static const char *bit_rate_text(double bits)
 {
 	const bool is_giga = bits >= 1e9;
@@ -97,7 +102,7 @@ const char *load_format(const struct figures *f)
 		load_text(l->load, l->uncertainty, l->unsafe), l->cpus, l->cpus == 1 ? "" : "s",
 		isnan(figures_cost(f))
 			? ""
-			: text_of(", cost %s us/KiB", cost_text(figures_cost(f), NAN, l->unsafe)));
+			: text_of(", cost %s us/KiB", cost_each_text(f, (double)f->bytes / 1024)));
 }
 
 const char *throughput_text(const struct figures *f)
@@ -196,7 +201,7 @@ const char *figure_text(const struct figure *row, const struct figures *f)
 		return value > 0 ? grouped(value / 1000) : f->clients > 16 ? "< 200" : "< 40";
 	case FIGURE_BYTES: return grouped(value / 1024);
 	case FIGURE_BIT_RATE: return bit_rate_text(value);
-	case FIGURE_COST: return cost_text(value, NAN, f->host.unsafe);
+	case FIGURE_COST: return cost_each_text(f, (double)f->bytes / 1024);
 	case FIGURE_LOAD: return load_text(value, f->host.uncertainty, f->host.unsafe);
 	case FIGURE_CHANGE:
 	case FIGURE_SHARE: return load_text(value, NAN, 0);
@@ -282,7 +287,7 @@ static void print_figures(const struct intervals *s, const struct figures *f)
 		printf(" %11s", grouped(per_second((double)f->calls, f->seconds)));
 	if (s->load)
 		printf(" %15s %13s", load_text(l->load, l->uncertainty, l->unsafe),
-		       cost_text(f->bytes > 0 ? figures_cost(f) : NAN, NAN, l->unsafe));
+		       cost_text(figures_cost(f), NAN, l->unsafe));
 }
 
 void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,

@@ -27,6 +27,9 @@ const char *decimal(double value, int places);
 const char *load_text(double share, double half, unsigned unsafe);
 const char *cost_text(double us, double half, unsigned unsafe);
 
+/* The cost of each of n things, such as KiB. */
+const char *cost_each_text(const struct figures *f, double n);
+
 /*
  * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, without the cost if no byte was moved; `load not measured: baseline_busy
  * (try --wait-idle)` if the load is NAN and there are reasons, else an empty string.

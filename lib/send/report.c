@@ -142,7 +142,7 @@ static void print_cpus(const struct send_result *res)
 		if (c->role[0] != '\0' || l->load >= CPU_SHOWN)
 			report("    cpu%-17d %20s %20s%s%s\n", c->id,
 			       load_text(l->load, l->uncertainty, l->unsafe),
-			       cost_text(figures_cost(&c->figures), NAN, l->unsafe),
+			       cost_each_text(&c->figures, (double)c->figures.bytes / 1024),
 			       c->role[0] != '\0' ? "  " : "", c->role);
 	}
 }

@@ -361,9 +361,7 @@ static void host_text(const struct requests *q, bool quiet)
 	if (load[0] != '\0')
 		report("%s%s", quiet ? ", " : "\n  ", load);
 	if (!isnan(l->load))
-		report(", %s us/%s",
-		       cost_text(figures_cost_each(f, (double)connections), NAN, l->unsafe),
-		       noun(q));
+		report(", %s us/%s", cost_each_text(f, (double)connections), noun(q));
 	if (!isnan(l->load) && l->baseline == BASELINE_OWN && !quiet)
 		report("\n  %s", baselines_format(l->drift));
 	report("\n");
@@ -464,6 +462,8 @@ void requests_json(struct json *j, const struct requests *q)
 	json_count(j, "connections", n);
 	json_number(j, "connections_per_second", per_second((double)n, q->host.seconds));
 	json_number(j, "cost_us_per_connection", figures_cost_each(&q->host, (double)n));
+	json_number(j, "cost_uncertainty_us_per_connection",
+		    figures_cost_half(&q->host, (double)n));
 	json_open(j, "latency_seconds", '{');
 	for (i = 0; i < LATENCIES; i++)
 		latency_json(j, latency_key[i], &q->latency[i]);

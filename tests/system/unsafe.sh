@@ -227,7 +227,7 @@ slowly='--pace 2m -o 50k'
 is_marked()
 {
 	figures_of load "$1" | grep -Eqx -e "-?[0-9.]+%\? \+-[0-9.]+%"
-	figures_of "cost, us/KiB" "$1" | grep -Eqx -e "-?[0-9.]+\?"
+	figures_of "cost, us/KiB" "$1" | grep -Eqx -e "-?[0-9.]+\? \+-[0-9.]+"
 	grep -Eq "^    unsafe: why +.*soaker_stopped" "$1"
 }
 undisturbed 'zcs -c: the line of the client and the column of the receiver are marked, with the reason'
@@ -239,7 +239,7 @@ least_turns=3; while again; do ( begin
 	stop_zcs
 	cat zcs.out zcs.err
 	! grep 'left its soaker no time' zcs.err || skip_check 'the machine is busy'
-	grep -Eq "^ *127.*[,:] load -?[0-9.]+%\? \+-[0-9.]+% of [0-9.]+ CPUs?, cost -?[0-9.]+\? us/KiB" zcs.out
+	grep -Eq "^ *127.*[,:] load -?[0-9.]+%\? \+-[0-9.]+% of [0-9.]+ CPUs?, cost -?[0-9.]+\? \+-[0-9.]+ us/KiB" zcs.out
 	no_wider 100 zcs.out
 	[ "$(grep -c "^zcs: the soakers were stopped" zcs.err)" -eq 1 ]
 	is_marked out
@@ -267,7 +267,7 @@ while again; do ( begin
 	cat out out.err
 	[ "$(grep -c "^zcc: the soakers were stopped" out.err)" -eq 1 ]
 	[ "$(grep -Ec "^ +[0-9.]+-[0-9.]+ .* -?[0-9.]+%\? \+-[0-9.]+%" out)" -ge 1 ]
-	grep '^[0-9]* kbytes/sec' out | grep -q "%? +-[0-9.]*% of $cpus CPUs, cost -\{0,1\}[0-9.]*? us/KiB$"
+	grep '^[0-9]* kbytes/sec' out | grep -q "%? +-[0-9.]*% of $cpus CPUs, cost -\{0,1\}[0-9.]*? +-[0-9.]* us/KiB$"
 	is_marked out
 ); done
 undisturbed 'zcc -c --warmup: soakers that were stopped in the warm-up alone do not mark the run'
