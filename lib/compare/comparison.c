@@ -19,6 +19,13 @@ const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISO
  * Text.
  */
 
+/* A rate in Gbit/s, as developers of kernels have it. */
+static const char *giga_text(double rate, double half)
+{
+	return isfinite(half) ? text_of("%.3f +-%.3f", 1e-9 * rate, 1e-9 * half)
+			      : decimal(1e-9 * rate, 3);
+}
+
 /* The mean of a measure and half of its interval, as `61.2%? +-0.4%`. */
 static const char *measure_text(const struct measure *m, double mean, double half, unsigned unsafe)
 {
@@ -46,11 +53,13 @@ static const char *measure_text(const struct measure *m, double mean, double hal
 struct column {
 	int measure;
 	bool is_ratio;
+	bool is_brief; /* it is of --brief */
 	bool begins; /* it may begin a table of its own: the one before is of another host, or not of a load */
 	int width;
 };
 
 #define COLUMNS_MAX 64
+#define BRIEF_WIDTH 75 /* of a commit message */
 
 static int width_of(const char *utf8)
 {
@@ -78,15 +87,18 @@ static const char *ratio_head(const struct plan *p)
 static const char *cell(const struct plan *p, const struct plan *of, int i, const struct column *c)
 {
 	const struct measure *m = &p->kind->measure[c->measure];
+	const bool is_giga = c->is_brief && figure_named(m->key)->kind == FIGURE_BIT_RATE;
 	struct estimate e;
 	struct ratio r;
 
 	if (of == NULL && c->is_ratio)
 		return ratio_head(p);
 	if (of == NULL)
-		return m->title;
+		return is_giga ? "Gbit/s" : m->title;
 	if (!c->is_ratio) {
 		e = plan_mean(of, i, c->measure);
+		if (is_giga)
+			return giga_text(e.value, statistics_half(&e));
 		return measure_text(m, e.value, statistics_half(&e),
 				    plan_unsafe(of, i, c->measure));
 	}
@@ -99,7 +111,7 @@ static const char *cell(const struct plan *p, const struct plan *of, int i, cons
 }
 
 /* The columns of what is known. */
-static int columns_of(const struct plan *p, struct column column[COLUMNS_MAX])
+static int columns_of(const struct plan *p, bool brief, struct column column[COLUMNS_MAX])
 {
 	const struct measure *m = p->kind->measure, *last = NULL;
 	struct column *c = column;
@@ -111,7 +123,7 @@ static int columns_of(const struct plan *p, struct column column[COLUMNS_MAX])
 			    (is_ratio &&
 			     (m[k].ratio_key == NULL || (p->n == 1 && p->before == NULL))))
 				continue;
-			*c = (struct column){k, is_ratio != 0,
+			*c = (struct column){k, is_ratio != 0, brief,
 					     last == NULL || last->end != m[k].end ||
 						     last->is_of_load != m[k].is_of_load,
 					     0};
@@ -163,10 +175,11 @@ static int width_together(const struct column *c, const struct column *end, int 
 }
 
 /* Prints the table, or if it is too wide several of them, one below the other; without heads on one line a run. */
-static void print_table(const struct plan *p, bool quiet)
+static void print_table(const struct plan *p, bool quiet, bool brief)
 {
-	const int most = quiet ? INT_MAX : WRAP_WIDTH;
-	struct column column[COLUMNS_MAX], *c = column, *end = column + columns_of(p, column);
+	const int most = brief ? BRIEF_WIDTH : quiet ? INT_MAX : WRAP_WIDTH;
+	struct column column[COLUMNS_MAX], *c = column;
+	const struct column *const end = column + columns_of(p, brief, column);
 	int i, n, more, names = 3, room = most, width;
 
 	for (; c < end; c += n)
@@ -342,10 +355,14 @@ static void print_unsafe(const struct plan *p, const char *before)
 static void print_sessions(const char *which, const struct plan *p, const char *path)
 {
 	const char *title;
+	struct wrap w;
 
 	for (; p != NULL; p = p->earlier) {
-		report("%s: %d round%s in %s: %s\n", which, p->rounds, plural((uint64_t)p->rounds),
-		       printable(path), p->machine);
+		w = (struct wrap){.width = BRIEF_WIDTH, .indent = "  "};
+		wrap_add(&w, "", "%s: %d round%s in %s:", which, p->rounds,
+			 plural((uint64_t)p->rounds), printable(path));
+		wrap_add(&w, " ", "%s", p->machine);
+		report("\n");
 		title = plan_setting(p, "title");
 		if (plan_setting(p, "date")[0] != '\0')
 			report("  of %s%s%s\n", plan_setting(p, "date"),
@@ -361,6 +378,7 @@ static void print_difference(const struct plan *now, const struct plan *then, co
 			     struct json *j)
 {
 	const char *value = plan_setting(now, key), *other = value;
+	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
 
 	for (; then != NULL && strcmp(value, other) == 0; then = then->earlier)
 		if (plan_knows(now, key) && plan_knows(then, key))
@@ -369,9 +387,12 @@ static void print_difference(const struct plan *now, const struct plan *then, co
 		return;
 	if (j != NULL)
 		json_string(j, NULL, key + strspn(key, "-"));
-	else
-		report("%s differs: %s then, %s now\n", key, *other != '\0' ? other : "default",
-		       *value != '\0' ? value : "default");
+	if (j != NULL)
+		return;
+	wrap_add(&w, "", "%s differs:", key);
+	wrap_add(&w, " ", "%s then,", *other != '\0' ? other : "default");
+	wrap_add(&w, " ", "%s now", *value != '\0' ? value : "default");
+	report("\n");
 }
 
 /* Prints what differs in the order of the plan, then options that only the session knows. */
@@ -442,15 +463,31 @@ static void print_spread(const char *which, const struct plan *p)
 	report("\n");
 }
 
+/* What the figures depend on, of the settings of a session. */
+static void print_setup(const struct plan *p)
+{
+	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
+	const char *const *key = p->kind->setup;
+
+	wrap_add(&w, "", "setup:");
+	for (; key != NULL && *key != NULL; key++)
+		if (plan_knows(p, *key) && strcmp(plan_setting(p, *key), "0") != 0)
+			wrap_add(&w, w.column > (int)strlen("setup:") ? ", " : " ", "%s %s", *key,
+				 plan_setting(p, *key));
+	report("\n");
+}
+
 /* Prints the rounds, and the other sessions. */
 static void print_above(const struct plan *p, const struct compare_options *opt)
 {
 	print_rounds(p, p->rounds, "; means and 95% confidence intervals");
+	if (opt->brief)
+		print_setup(p);
 	print_sessions("before", p->before, opt->against);
 	if (opt->compare != NULL)
 		print_sessions("now", p, opt->save);
-	else if (p->before != NULL)
-		report("now: %s\n", p->machine);
+	else if (p->before != NULL || opt->brief)
+		report("%s%s\n", p->before != NULL ? "now: " : "", p->machine);
 	if (p->kept != NULL && opt->compare == NULL)
 		report("this is session %d in %s\n", plan_sessions(p->kept) + 1,
 		       printable(opt->save));
@@ -604,6 +641,22 @@ static void print_json(struct comparison *c, const char *error)
 	json_report_close(&j, error);
 }
 
+static void print_doubts(const struct comparison *c)
+{
+	if (c->plan->before != NULL)
+		print_unsafe(c->plan->before, "before: ");
+	print_unsafe(c->plan, c->opt->compare != NULL ? "now: " : "");
+}
+
+/* A block for a commit message. */
+static void print_brief(const struct comparison *c)
+{
+	print_above(c->plan, c->opt);
+	print_table(c->plan, false, true);
+	report("=: no significant difference; ?: unsafe\n");
+	print_doubts(c);
+}
+
 static void print_text(const struct comparison *c)
 {
 	const struct plan *p = c->plan;
@@ -613,7 +666,7 @@ static void print_text(const struct comparison *c)
 
 	if (!c->quiet)
 		print_above(p, c->opt);
-	print_table(p, c->quiet);
+	print_table(p, c->quiet, false);
 	if (c->quiet)
 		return;
 	print_ratios(p, true, &same, &none);
@@ -649,9 +702,7 @@ static void print_text(const struct comparison *c)
 	print_why(p);
 	print_counts(p);
 	groups_print(p);
-	if (p->before != NULL)
-		print_unsafe(p->before, "before: ");
-	print_unsafe(p, c->opt->compare != NULL ? "now: " : "");
+	print_doubts(c);
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r 5)\n");
 }
@@ -662,7 +713,10 @@ void comparison_print(struct comparison *c, const char *error)
 		print_json(c, error);
 		return;
 	}
-	print_text(c);
+	if (c->opt->brief)
+		print_brief(c);
+	else
+		print_text(c);
 	if (c->opt->fail_above > 0 && error == NULL)
 		c->status = verdict_print(c->plan, c->opt->fail_above / 100, NULL);
 }

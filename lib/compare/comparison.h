@@ -20,6 +20,7 @@ struct compare_options {
 	double fail_above;          /* percent by which a cost may be greater; 0: not given */
 	const char *save, *against; /* files; NULL: not given */
 	const char *compare; /* if it is given, that of --against, and nothing is sent; or NULL */
+	bool brief;          /* only a block for a commit message is printed */
 	bool dry;            /* the runs are only printed */
 	int retries;         /* of a run that came out unsafe */
 	struct settings settings; /* none, or two at least */

@@ -146,6 +146,8 @@ static const struct option_row rows[] = {
 	 .not_with =
 		 "--server --method --streams --time --loops --bytes --request --calibrate --raw "
 		 "--cpu-load --idle --runs --precision --save --against --setting --dry-run --vs"},
+	{"", "brief", NULL, "print a block for a commit message: 75 columns, in Gbit/s",
+	 AT(FLAG, compare.brief), .not_with = "--json --json-stream --quiet --dry-run"},
 	{"", "fail-above", "PERCENT",
 	 "exit with status 3 if a run costs over PERCENT more than the first or --against",
 	 AT(PERCENT, compare.fail_above), .min = 0.01, .max = 1000, .not_with = "--request"},
@@ -308,6 +310,9 @@ static void settle_comparison(struct send_options *opt)
 	opt->runs *= c->settings.n > 0 ? c->settings.n : 1;
 	opt->gauge.own = c->settings.n > 0; /* a baseline is one of a setting */
 	opt->compares = rounds_settle(c, opt->runs);
+	opt->quiet |= c->brief;
+	if (c->brief && !opt->compares)
+		usage_error("--brief: there is nothing to compare: give a list, -r or --against");
 	if (opt->requests.n > 0 && opt->compares)
 		usage_error(
 			"--request cannot be combined with a list of -P or -p, or -c with --idle");

@@ -132,16 +132,16 @@ static const struct {
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
+static const char *const setup[] = {"congestion", "duration",      "pace",      "interface",
+				    "mtu",        "offloads",      "cpu_model", "cpus_online",
+				    "hz",         "preempt_model", NULL};
+
 const struct plan_kind trials_kind = {
-	"zcc",
-	factors,
-	measures,
-	aliases,
-	LENGTH(factors),
-	LENGTH(measures),
-	LENGTH(aliases),
-	.instrument = INSTRUMENT,
-	.witness = "files",
+	"zcc",           factors,
+	measures,        aliases,
+	LENGTH(factors), LENGTH(measures),
+	LENGTH(aliases), .instrument = INSTRUMENT,
+	.setup = setup,  .witness = "files",
 };
 
 /*

@@ -162,6 +162,12 @@ beside '--compare: two files give what --against does, without a transfer; an op
 	jq -e '.comparison | .sessions == 1 and .against_sessions == 2 and .against_differs == ["duration", "files", "congestion"] and
 	    .duration == 0.1 and .connecting_to.host == "0" and (.machine | test("^zcc ")) and
 	    (.runs | length == 2 and all(.before.bits_per_second.mean > 0 and .throughput_ratio.ratio > 0))' out
+	exits 0 "$zcc" --brief --compare old.tsv new.tsv
+	no_wider 75 out
+	grep -Ex 'send 64k now +[0-9.]+ \+-[0-9.]+ .*' out
+	grep -x 'congestion differs: other then, reno now' out
+	not grep -e KiB/s, -e 'calls/MiB' out
+	check_usage '--brief: there is nothing to compare' zcc -s 0 --brief
 	: >empty
 	while IFS=';' read -r files message; do
 		fails "^zcc: --compare: $message\$" "$zcc" --compare $files

@@ -203,6 +203,12 @@ static void test_two_hosts(void)
 	comparison.quiet = true;
 	expect(text(), "-q: a line for each run, with its ratios");
 	comparison.quiet = false;
+	opt.brief = true;
+	plan_set(&plan, "mtu", "9000");
+	plan_set(&plan, "pace", "0");
+	plan_set_machine(&plan, "zcc 1, host");
+	expect(text(), "--brief: what the figures depend on, Gbit/s, and no sentences");
+	opt.brief = false;
 }
 
 /* Three rounds of two runs. */
