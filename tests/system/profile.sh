@@ -78,6 +78,6 @@ check_usage '--profile: only with -c' zcc -s 0 --profile
 check_usage '--profile and --idle cannot be used together' zcc -s 0 -c --idle --profile
 check_usage '--profile: only with -c' zcs --profile
 check_usage '--profile and --idle cannot be used together' cyclesoak --idle --profile
-check_usage '--profile and --vs cannot be used together' cyclesoak --profile --vs true true
+check_usage '--profile and --vs cannot be used together' cyclesoak --profile --vs true
 check_usage '--profile and --request cannot be used together' zcc -c --profile -s 0 --request 1
 finish
