@@ -31,7 +31,8 @@ unsigned differing_in(const struct plan *p)
 			continue;
 		own = 1u << i;
 		other = 1u << (f[i].alias - f);
-		parts &= parts & other && differs_as(p, i, (int)(f[i].alias - f)) ? ~other : ~own;
+		if (parts & own && parts & other)
+			parts &= differs_as(p, i, (int)(f[i].alias - f)) ? ~other : ~own;
 	}
 	return parts != 0 ? parts : 1u;
 }

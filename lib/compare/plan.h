@@ -29,7 +29,7 @@ struct factor {
 	const char *key;    /* in JSON and --save */
 	bool is_number;     /* in JSON */
 	bool is_named;      /* every name has it */
-	bool is_apart;      /* it is named only where it differs */
+	bool is_apart;      /* it is named, and saved, only where it differs */
 	bool is_any;        /* a run without a value is the same as one with any */
 	bool follows_comma; /* in a name, behind those that do not */
 	bool is_label; /* a name has it in place of what all runs of this value have in common */

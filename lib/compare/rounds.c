@@ -72,6 +72,9 @@ const char *rounds_run(const struct rounds *r, char why[DIE_MAX])
 			die_about(place);
 			error = r->once(r->arg, i, place, why);
 			die_about(NULL);
+			/* The method of the run's receiver is known now. */
+			if (p->before != NULL)
+				comparison_check_or_die(p, p->before, "--against", opt->against);
 		}
 		/* A signal may have come when a round was complete. */
 		if (opt->save != NULL && p->rounds > rounds)

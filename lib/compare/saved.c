@@ -1,6 +1,7 @@
 #include "lib/compare/saved.h"
 
 #include "lib/compare/comparison.h"
+#include "lib/compare/name.h"
 
 #define NOT_SAVED    "was not written by --save of this version"
 #define COLUMNS_MAX  96
@@ -72,12 +73,13 @@ static struct fields fields_of(const struct plan *p)
 {
 	const bool profiled = plan_setting(p, PLAN_PROFILE)[0] != '\0';
 	const struct plan_kind *kind = p->kind;
+	const unsigned parts = differing_in(p);
 	struct fields all = {.n = 0};
 	int i;
 
 	add_field(&all, kind, 0, "round");
 	for (i = 0; i < kind->factors; i++)
-		if (!kind->factor[i].is_apart)
+		if (!kind->factor[i].is_apart || parts & 1u << i)
 			add_field(&all, kind, 0, kind->factor[i].key);
 	for (i = 0; i < kind->measures; i++)
 		if (kind->measure[i].group == NULL || profiled)

@@ -345,10 +345,19 @@ beside '-p with a list: receivers are compared, by their methods, with what may 
 	grep -q '^sendfile 1m to read ' out
 	grep -q '^copied by the kernel after all: zerocopy 64k to trunc 100\.0%' out
 	grep -q '^bytes/call: ' out
-	exits 0 "$BIN/zcc" -s 0 -p "$first,$PORT" -n 1 -r 2 --congestion reno --json
+	exits 0 "$BIN/zcc" -s 0 -p "$first,$PORT" -n 1 -r 2 --congestion reno --json --save servers.tsv
 	tail -n 1 out | jq -e --arg p "$first" '.comparison | .connecting_to == {host: "0"} and (.runs | length == 2 and
 	    .[0].port == $p and .[0].receiver_method == "trunc" and
 	    .[1].receiver_method == "read" and .[0].why.bytes_per_call > 0)'
+	exits 0 "$BIN/zcc" --json --compare servers.tsv servers.tsv
+	jq -e '.comparison.runs | map(.receiver_method) == ["trunc", "read"]' out
+	exits 0 "$BIN/zcc" -q --compare servers.tsv servers.tsv
+	[ "$(grep -c '^sendfile to \(trunc\|read\) before ' out)" -eq 2 ]
+	fails 'servers.tsv has other runs: its run 1 is sendfile 1m to trunc, 1 stream, not .* to read, 1 stream$' \
+	    "$BIN/zcc" -q -s 0 -p "$PORT,$first" -n 1 -r 2 --congestion reno --against servers.tsv
+	sed 's/receiver_method/port/; s/\ttrunc/\t1/; s/\tread/\t2/' servers.tsv >ports.tsv
+	fails 'ports.tsv has other runs: its run 1 is sendfile 1m to port 1, ' \
+	    "$BIN/zcc" -q -s 0 -p "$PORT,$first" -n 1 -r 2 --congestion reno --against ports.tsv
 ) & later
 together
 # Three programs: soakers disturb none of its loads, and the last uses least, on a busy machine, too
