@@ -321,7 +321,7 @@ static void json_link(struct json *j, const struct link *l)
 
 	json_open(j, "link", '{');
 	json_string(j, "interface", l->interface);
-	json_number(j, "mtu", l->mtu > 0 ? l->mtu : NAN);
+	json_number(j, "mtu", l->mtu > 0 ? (double)l->mtu : NAN);
 	for (i = 0; i < LINK_TEXTS; i++)
 		if (link_text(l, i) != l->offloads && *link_text(l, i) != '\0')
 			json_string(j, link_texts[i].key, link_text(l, i));
