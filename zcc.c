@@ -63,12 +63,12 @@ int main(int argc, char **argv)
 		gauge_calibrate_or_die(&opt.gauge, opt.force);
 		return EXIT_SUCCESS;
 	}
-	if (opt.json || opt.debug > 0 || opt.compares)
-		environment_read(&rep.environment);
 	if (opt.compare.compare != NULL) {
 		trials_compare(&trials);
 		return trials.comparison.status;
 	}
+	if (opt.json || opt.debug > 0 || opt.compares)
+		environment_read(&rep.environment);
 	opt.gauge.debug = opt.debug > 0;
 	opt.gauge.what = opt.requests.n > 0 ? "requests" : "transfer";
 	run_open(&run, &opt);

@@ -345,7 +345,8 @@ void environment_json_start(struct json *j, const struct environment *e, const s
 	json_string(j, "version", "zc " VERSION);
 	snprintf(system, sizeof(system), "%s %s %s %s", u->sysname, u->nodename, u->release,
 		 u->machine);
-	json_string(j, "system_info", system);
+	if (u->sysname[0] != '\0')
+		json_string(j, "system_info", system);
 	json_open(j, "timestamp", '{');
 	gmtime_r(&began, &tm);
 	strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
@@ -353,6 +354,8 @@ void environment_json_start(struct json *j, const struct environment *e, const s
 	json_count(j, "timesecs", (uint64_t)began);
 	json_count(j, "timemillisecs", began_ns / 1000000);
 	json_close(j, '}');
+	if (u->sysname[0] == '\0')
+		return;
 	json_open(j, "environment", '{');
 	json_lines(j, e->host);
 	json_count(j, "cpus_online", (uint64_t)e->cpus);

@@ -60,7 +60,7 @@ void environment_setup(const struct environment *e, const struct link *l, struct
 
 /*
  * Prints the first members of a report: version, system_info, timestamp (began_ns of CLOCK_REALTIME) and
- * environment.  `l` is the interface, or NULL.
+ * environment.  `l` is the interface, or NULL.  An environment that was not read has no member.
  */
 void environment_json_start(struct json *j, const struct environment *e, const struct link *l,
 			    uint64_t began_ns);

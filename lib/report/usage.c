@@ -103,17 +103,26 @@ static _Noreturn void reject_option(const struct usage *u, int c, const char *wo
 		    name, u->program);
 }
 
-/* The first option among `words` that is given, or NULL. */
-static const struct option_row *given_of(const struct usage *u, const struct given *given,
-					 const char *words)
+/* Whether an option is one of `words`; there may be none, NULL. */
+static bool is_among(const struct option_row *o, const char *words)
 {
-	char *rest = strdupa(words), *word;
-	size_t i;
+	char *rest = words != NULL ? strdupa(words) : NULL, *word;
 
 	while ((word = strsep(&rest, " ")) != NULL)
-		for (i = 0; i < u->n; i++)
-			if (given[i].is_given && is_option(&u->rows[i], word))
-				return &u->rows[i];
+		if (is_option(o, word))
+			return true;
+	return false;
+}
+
+/* The first option among `words`, or of all that are not, that is given; or NULL. */
+static const struct option_row *given_of(const struct usage *u, const struct given *given,
+					 const char *words, bool among)
+{
+	size_t i;
+
+	for (i = 0; i < u->n; i++)
+		if (given[i].is_given && is_among(&u->rows[i], words) == among)
+			return &u->rows[i];
 	return NULL;
 }
 
@@ -127,11 +136,14 @@ static void check_given(const struct usage *u, const struct given *given, const 
 		if (!given[o - u->rows].is_given)
 			continue;
 		name = option_name(o);
-		if (o->not_with != NULL && (other = given_of(u, given, o->not_with)) != NULL)
+		other = given_of(u, given, o->not_with, true);
+		if (other == NULL && o->goes_with != NULL)
+			other = given_of(u, given, o->goes_with, false);
+		if (other != NULL)
 			usage_error("%s and %s cannot be used together", name, option_name(other));
 		if (o->alone && operand != NULL)
 			usage_error("%s and '%s' cannot be used together", name, operand);
-		if (o->only_with != NULL && given_of(u, given, o->only_with) == NULL)
+		if (o->only_with != NULL && !given_of(u, given, o->only_with, true))
 			usage_error("%s: only with %s", name, o->only_with);
 	}
 }
@@ -552,16 +564,6 @@ int options_read(const struct usage *u, int argc, char **argv, void *to,
 	return first;
 }
 
-static bool excludes(const struct option_row *a, const struct option_row *b)
-{
-	char *rest = a->not_with != NULL ? strdupa(a->not_with) : NULL, *word;
-
-	while ((word = strsep(&rest, " ")) != NULL)
-		if (is_option(b, word))
-			return true;
-	return false;
-}
-
 /*
  * Whether an option that was given before yields to words, which `to` has.  An address may have set the port.  At the
  * beginning of `to` are members of several rows.
@@ -573,7 +575,7 @@ static bool yields(const struct given *before, const struct options_given *words
 
 	for (g = words->option; g < words->option + words->n; g++)
 		if (g->is_given && (g->row == o || (o->at > 0 && g->row->at == o->at) ||
-				    excludes(g->row, o) || excludes(o, g->row)))
+				    is_among(o, g->row->not_with) || is_among(g->row, o->not_with)))
 			return true;
 	return o->size > 0 && o->size <= sizeof(before->initial) &&
 	       memcmp((const char *)to + o->at, &before->initial, o->size) != 0;

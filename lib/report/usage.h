@@ -62,7 +62,9 @@ struct option_row {
 	bool optional;     /* the argument may be missing; --help shows no placeholder */
 	bool is_shared; /* all runs of a comparison have it, or if it is a heading, those below it */
 	bool alone;     /* no operand may follow: no file, no command */
-	const char *not_with;  /* options that it cannot be used together with, `-x --long` */
+	const char *not_with; /* options that it cannot be used together with, `-x --long` */
+	const char
+		*goes_with; /* the only options that are used together with it, itself included */
 	const char *only_with; /* options of which one must be given, `-c or -C` */
 	const char *instead;   /* what to do, as the program lacks the option */
 };

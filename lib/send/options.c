@@ -143,9 +143,7 @@ static const struct option_row rows[] = {
 	{"", "compare", "FILE",
 	 "print how a second file of --save, which follows, compares with FILE; send nothing",
 	 AT(FILE, compare.compare),
-	 .not_with =
-		 "--server --method --streams --time --loops --bytes --request --calibrate --raw "
-		 "--cpu-load --idle --runs --precision --save --against --setting --dry-run --vs"},
+	 .goes_with = "--compare --brief --fail-above --json --json-stream --quiet --debug"},
 	{"", "brief", NULL, "print a block for a commit message: 75 columns, in Gbit/s",
 	 AT(FLAG, compare.brief), .not_with = "--json --json-stream --quiet --dry-run"},
 	{"", "fail-above", "PERCENT",
