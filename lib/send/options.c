@@ -239,6 +239,11 @@ static const struct option_row rows[] = {
 	{"T", "title", "TEXT", "print TEXT in the report, as a label", AT(TEXT, title)},
 	{"q", "quiet", NULL, "print only the first line of the report, and the stalls of --request",
 	 AT(FLAG, quiet)},
+	{"", "columns", "KEYS",
+	 "print these figures of each run in place of the report, as TSV; list: all keys",
+	 TAKE(TEXT, columns, columns_take),
+	 .not_with = "--json --json-stream --brief --request --interval --compare --fail-above "
+		     "--dry-run"},
 	{"d", "debug", NULL, "print more on stderr; given twice, each file", AT(COUNT, debug)},
 	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
 	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
@@ -308,7 +313,7 @@ static void settle_comparison(struct send_options *opt)
 	opt->runs *= c->settings.n > 0 ? c->settings.n : 1;
 	opt->gauge.own = c->settings.n > 0; /* a baseline is one of a setting */
 	opt->compares = rounds_settle(c, opt->runs);
-	opt->quiet |= c->brief;
+	opt->quiet |= c->brief || opt->columns.n > 0;
 	if (c->brief && !opt->compares)
 		usage_error("--brief: there is nothing to compare: give a list, -r or --against");
 	if (opt->requests.n > 0 && opt->compares)

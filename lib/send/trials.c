@@ -399,6 +399,19 @@ void trial_add(struct plan *p, int i, const struct send_result *res)
  * A run.
  */
 
+/* Prints the figures of --columns of a run that was added. */
+static void print_columns(const struct trials *a, const struct send_result *res)
+{
+	const struct columns *c = &a->opt->columns;
+	const struct figures *const end[2] = {&res->sent,
+					      res->receipts > 0 ? &res->received : NULL};
+
+	if (c->n > 0 && a->plan.added == 1)
+		columns_print(c, NULL, NULL);
+	if (c->n > 0)
+		columns_print(c, end, result_host(res));
+}
+
 /*
  * Checks a transfer, reports it, and adds complete figures to run i of the plan.  Returns NULL or what is
  * wrong, a text that may be in `why`.
@@ -431,6 +444,7 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 	if (error == NULL && !rep->repeats) {
 		trials_note(&a->plan, &a->now, res, &rep->environment);
 		trial_add(&a->plan, i, res);
+		print_columns(a, res);
 	}
 	return error;
 }
@@ -631,7 +645,7 @@ static double mean_seconds(const struct send_options *all)
 void trials_die(struct trials *a, const char *why)
 {
 	report_die(a->report, why);
-	if (a->comparison.is_wanted && a->plan.rounds > 0)
+	if (a->comparison.is_wanted && a->plan.rounds > 0 && a->opt->columns.n == 0)
 		comparison_print(&a->comparison, why);
 }
 
@@ -691,7 +705,7 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 	error = rounds_run(&r, why);
 	if (error == NULL)
 		error = fileset_error(&a->set[opt->zeros], why);
-	if (c->is_wanted && a->plan.rounds > 0)
+	if (c->is_wanted && a->plan.rounds > 0 && opt->columns.n == 0)
 		comparison_print(c, error);
 	for (i = 0; i < 2 && !a->run->is_broken; i++)
 		fileset_close(&a->set[i]);

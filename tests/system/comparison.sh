@@ -147,6 +147,18 @@ beside '--save: a session is added to those of the file, and sessions are compar
 	tail -n 1 out | grep '"sessions":1,"against":"zcc [^"]*","against_rounds":2,"against_sessions":1,'
 	[ "$(grep -c '^# zcc ' one.tsv)" -eq 2 ]
 ) & later
+beside '--columns: the figures of each run as TSV, of both ends, as --save has them; - is not known'; ( begin
+	compare -m send,mmap -r 2 --save columns.tsv --columns method,remote_bytes,load_percent,bits_per_second ../file
+	printf 'method\tremote_bytes\tload_percent\tbits_per_second\n' >want
+	awk -F '\t' -v OFS='\t' '$1 == "round" { for (i = 1; i <= NF; i++) if ($i == "bits_per_second") rate = i }
+	    /^[12]\t/ { print $2, 300000, "-", $rate }' columns.tsv >rows
+	{ cat want; sed '3{h;d;};4G' rows; } | diff - out
+	exits 0 "$zcc" -s 0 -p "$PORT" --columns bytes ../file
+	printf '%s\n' bytes 300000 | diff - out
+	check_usage "--columns: 'nope' is no figure (try --columns list)" zcc -s 0 --columns bytes,nope
+	exits 0 "$zcc" --columns list
+	grep -x cost_uncertainty_us_per_kib out
+) & later
 beside '--compare: two files give what --against does, without a transfer; an option of the output is no difference'; ( begin; need jq strace
 	sed 's/^# congestion: .*/# congestion: other/; s/^# date: .*/# date: then/' ../plan.tsv >old.tsv
 	compare -m send,mmap -r 4 -t 0.1 --save new.tsv --against old.tsv ../file
