@@ -40,6 +40,11 @@ void die_with(int status)
 	die_status = status;
 }
 
+int die_failure(void)
+{
+	return die_status != 0 ? die_status : EXIT_FAILURE;
+}
+
 size_t utf8_length(const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -114,9 +119,9 @@ void die_of(int error, const char *fmt, ...)
 		die_hook(die_arg, why);
 	}
 	warnx("%s", printable(why));
-	if (die_status == 0)
-		die_status = error == DIE_OF_USAGE ? EXIT_USAGE : EXIT_FAILURE;
-	exit(die_status);
+	if (die_status == 0 && error == DIE_OF_USAGE)
+		die_status = EXIT_USAGE;
+	exit(die_failure());
 }
 
 void command_die(const char *name, int error)

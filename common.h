@@ -65,6 +65,9 @@ _Noreturn void die_of(int error, const char *fmt, ...) __attribute__((format(pri
 /* From now on die() and usage_error() exit with this status. */
 void die_with(int status);
 
+/* Returns the status with which die() exits. */
+int die_failure(void);
+
 /* From now on the line of die() begins with the place that it is about; NULL: with none. */
 void die_about(const char *place);
 

@@ -282,7 +282,8 @@ static void close_report(void *commands, const char *why)
 #define TAKE(kind, member, function) OPTION_TAKE(struct soak_options, kind, member, function)
 
 /* Each of these makes a comparison. */
-#define COMPARES "-r or --vs or --setting or --save or --against or --precision"
+#define COMPARES     "-r or --vs or --setting or --save or --against or --precision"
+#define NOT_COMPARED "--runs --vs --setting --save --against --precision --fail-above"
 
 static const struct option_row rows[] = {
 	{.help = "Usage: cyclesoak -C [OPTION...]\n"
@@ -298,7 +299,7 @@ static const struct option_row rows[] = {
 	{"C", "calibrate", NULL,
 	 "calibrate on the idle host (4 to 10 seconds) and exit; periods need this or --idle",
 	 AT(FLAG, calibrate), .alone = true,
-	 .not_with = "--period --count --once --per-cpu --json"},
+	 .not_with = "--period --count --once --per-cpu --json " NOT_COMPARED},
 	{"", "force", NULL, "with -C, calibrate even if the host is busy", AT(FLAG, force),
 	 .only_with = "-C"},
 	{"f", "calibration", "FILE",
@@ -313,9 +314,7 @@ static const struct option_row rows[] = {
 	{"", "profile", NULL,
 	 "sample what the CPUs do, and print the load by groups: data copy, TCP/IP, memory, ...; "
 	 "periods, too, are measured against the idle host, just before",
-	 AT(FLAG, gauge.profile),
-	 .not_with = "--idle -C -f --file --verify --once --runs --vs --setting --precision "
-		     "--save --against"},
+	 AT(FLAG, gauge.profile), .not_with = "--idle -C -f --file --verify --once " NOT_COMPARED},
 	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", AT(INT, gauge.n_cpus),
 	 .min = 1, .max = CPUS_MAX, .not_with = "--on-cpus"},
 	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", AT(CPUS, gauge.on)},
@@ -331,7 +330,7 @@ static const struct option_row rows[] = {
 	{"n", "count", "N", "stop after N periods (default: when interrupted)", AT(INT, count),
 	 .min = 1, .max = 1e9, .alone = true, .not_with = "--once"},
 	{"1", "once", NULL, "print one figure, the load in percent, and exit", AT(FLAG, once),
-	 .not_with = "--runs --vs --setting --save --against --precision"},
+	 .not_with = NOT_COMPARED},
 	{.help = "\n"
 		 "Comparison: sh runs COMMAND and the command of each --vs, with the output to\n"
 		 "/dev/null; all of them in each setting are a round:\n"},
@@ -370,7 +369,7 @@ static const struct option_row rows[] = {
 	 "measure loads of known size with each instrument and print whether the figures are right: "
 	 "five minutes on an idle host, or one with --verify=quick",
 	 AT(WORD, verify), .optional = true, .alone = true,
-	 .not_with = "-C --idle --once --count --period --per-cpu -f --file"},
+	 .not_with = "-C --idle --once --count --period --per-cpu -f --file " NOT_COMPARED},
 	{.help = "\nOutput:\n", .is_neutral = true},
 	{"B", "per-cpu", NULL, "print the load of each CPU, too", AT(FLAG, per_cpu)},
 	{"", "json", NULL, "print one JSON object per period or command", AT(FLAG, json)},
@@ -411,6 +410,7 @@ int main(int argc, char **argv)
 	compares = commands_settle(&opt.commands, argv);
 	commands.json = opt.json;
 	commands.debug = opt.debug;
+	commands.per_cpu = opt.per_cpu;
 	if (opt.output != NULL)
 		command_stdout = report_open_or_die(opt.output);
 	die_init(close_report, &commands); /* it prints to the report's file */

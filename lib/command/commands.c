@@ -165,7 +165,7 @@ static const char *run_command(struct commands *c, const char *text, bool silent
 	}
 	gauge_end(&c->gauge, &c->to, NULL);
 	if (*c->stop > 0)
-		kill(-c->child, SIGTERM); /* what it has started, and left */
+		shell_end(c->child); /* with what it has started, and left */
 	waitpid(c->child, &status, 0);
 	c->child = 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
@@ -211,24 +211,29 @@ static const char *prepare(struct commands *c, int i, char why[DIE_MAX])
 	return NULL;
 }
 
-/* Adds what a run measured to the plan, and with --json prints it. */
+/* Adds what a run measured to the plan, and with --json, -B or -d prints it. */
 static void add(struct commands *c, int i, const struct load *load)
 {
 	const struct plan_run *run = &c->plan.run[i];
 	struct period p = {.load = *load,
 			   .cpus = &c->gauge.file.cpus,
+			   .is_command = true,
 			   .run = c->plan.added + 1,
 			   .command = run->value[COMMAND],
 			   .setting = run->value[SETTING]};
 	struct figures f;
 	int k;
 
-	if (gauge_measures(&c->gauge))
+	if (gauge_measures(&c->gauge) && (c->json || c->per_cpu))
 		p.each = c->each;
 	for (k = 0; p.each != NULL && k < p.cpus->n; k++)
 		gauge_load_cpu(&c->gauge, &c->from, &c->to, k, load->unsafe, &c->each[k]);
-	if (c->json)
+	if (c->json) {
 		period_json(&p, p.run == 1 ? &c->environment : NULL);
+	} else if (c->debug || c->per_cpu) {
+		report("%s:\n", c->gauge.said.place);
+		period_print(&p, c->debug);
+	}
 	figures_init(&f);
 	f.host = *load;
 	f.seconds = load->seconds;
@@ -301,7 +306,7 @@ static void print(struct commands *c, const char *error)
 void commands_die(struct commands *c, const char *why)
 {
 	if (c->child > 0)
-		kill(-c->child, SIGTERM);
+		shell_end(c->child);
 	print(c, why);
 }
 

@@ -26,7 +26,7 @@ struct commands {
 	const struct command_options *opt;
 	const struct gauge_setup *setup;
 	_Atomic int *stop; /* the signal that ends the comparison; 0: none */
-	bool json, debug;
+	bool json, debug, per_cpu;
 	const struct options_given *given; /* on the command line, and the struct that they set */
 	const void *options;
 	struct plan plan;

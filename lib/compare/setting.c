@@ -5,8 +5,6 @@
 #include "lib/compare/shell.h"
 
 #define RESTORE_NS 30000000000u /* for which a command may run that restores the base */
-#define END_NS     5000000000u  /* for which another may go on after SIGTERM */
-#define LOOK_NS    10000000u    /* between two looks at it */
 
 enum { TO_RESTORE, RESTORING, RESTORED }; /* states of the base */
 
@@ -47,7 +45,7 @@ static void restore_at_exit(void)
 	if (settings_restore())
 		return;
 	fflush(NULL);
-	_exit(EXIT_FAILURE);
+	_exit(die_failure());
 }
 
 /* A signal that ends the program, and that it does not catch, restores the base before. */
@@ -104,17 +102,6 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
 	return error == NULL ? NULL : why;
 }
 
-/* Waits until a command has ended, and stores its status.  Returns false if it has not until then. */
-static bool wait_until(pid_t pid, int *status, uint64_t until)
-{
-	while (waitpid(pid, status, WNOHANG) == 0) {
-		if (now_ns() > until)
-			return false;
-		sleep_ns(LOOK_NS);
-	}
-	return true;
-}
-
 /* Ends the command that runs, which may have changed a part of what it is to change, and restores the base. */
 static const char *restore(struct settings *s)
 {
@@ -123,17 +110,14 @@ static const char *restore(struct settings *s)
 	pid_t pid = s->child;
 
 	if (pid > 0) {
-		kill(-pid, SIGTERM);
-		if (!wait_until(pid, &status, now_ns() + END_NS))
-			kill(-pid, SIGKILL);
-		if (!wait_until(pid, &status, until))
+		shell_end(pid);
+		if (!shell_wait(pid, &status, until))
 			return "a command that runs cannot be ended";
-		kill(-pid, SIGKILL); /* what it has started */
 	}
 	pid = shell_start(s->all[0].command, false);
 	if (pid < 0)
 		return strerror(errno);
-	if (wait_until(pid, &status, until))
+	if (shell_wait(pid, &status, until))
 		return shell_error(status);
 	kill(-pid, SIGKILL);
 	return "its command did not end in 30 seconds";
@@ -155,7 +139,7 @@ bool settings_restore(void)
 	if (!atomic_compare_exchange_strong(&base, &state, RESTORING)) {
 		/* Another thread restores the base, and then ends the program. */
 		while (base == RESTORING)
-			sleep_ns(LOOK_NS);
+			sleep_ns(SHELL_LOOK_NS);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		return true;
 	}
@@ -173,7 +157,7 @@ bool settings_restore(void)
 void settings_die_of(int sig)
 {
 	if (!settings_restore())
-		_exit(EXIT_FAILURE);
+		_exit(die_failure());
 	signal(sig, SIG_DFL);
 	raise(sig);
 	/* cppcheck-suppress unreachableCode ; the compiler does not know that raise(3) ends it */

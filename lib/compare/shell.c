@@ -3,6 +3,8 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#define END_NS 5000000000u /* for which a command may go on after SIGTERM */
+
 /*
  * How commands are started.  posix_spawn(3) allocates no memory, in contrast to the functions that make its arguments,
  * and can be called by a signal handler.
@@ -44,6 +46,28 @@ pid_t shell_start(const char *command, bool silent)
 	errno = posix_spawn(&pid, "/bin/sh", silent || p.revents & POLLERR ? &no_files : &files,
 			    &attributes, argv, environ);
 	return errno == 0 ? pid : -1;
+}
+
+bool shell_wait(pid_t pid, int *status, uint64_t until)
+{
+	while (waitpid(pid, status, WNOHANG) == 0) {
+		if (now_ns() > until)
+			return false;
+		sleep_ns(SHELL_LOOK_NS);
+	}
+	return true;
+}
+
+/* The command itself stays in its process group until it is waited for. */
+void shell_end(pid_t pid)
+{
+	const uint64_t until = now_ns() + END_NS;
+	int status;
+
+	kill(-pid, SIGTERM);
+	while (waitpid(pid, &status, WNOHANG), kill(-pid, 0) == 0 && now_ns() < until)
+		sleep_ns(SHELL_LOOK_NS);
+	kill(-pid, SIGKILL);
 }
 
 const char *shell_error(int status)

@@ -10,6 +10,8 @@
 
 #include "common.h"
 
+#define SHELL_LOOK_NS 10000000u /* between two looks at a command that is to end */
+
 /* To be called first, at least once. */
 void shell_open(void);
 
@@ -19,6 +21,15 @@ void shell_open(void);
  * its id, or -1 with errno.  A signal handler may call it.
  */
 pid_t shell_start(const char *command, bool silent);
+
+/* Waits until a command has ended, and stores its status.  Returns false if it has not until then. */
+bool shell_wait(pid_t pid, int *status, uint64_t until);
+
+/*
+ * Ends a command, and what it has started and left in its process group, by SIGTERM, and after 5 seconds by SIGKILL.  It
+ * may have been waited for afterwards, unless it still ends.  A signal handler may call it.
+ */
+void shell_end(pid_t pid);
 
 /* Returns how a command ended, `its command ended with status 1`, by text_of(); NULL: well. */
 const char *shell_error(int status);

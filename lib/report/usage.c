@@ -535,7 +535,7 @@ static int take_words(const struct usage *u, int argc, char **argv, bool of_run,
 		if (o == NULL)
 			reject_option(u, c, argv[optind - 1]);
 		if (of_run && is_shared(o))
-			option_error(o, "applies to all runs: give it outside of --vs");
+			option_error(o, "is no option of a single run: give it outside of --vs");
 		take_given(u, &all->option[o - u->rows], optarg, to);
 	}
 	return optind;

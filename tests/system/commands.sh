@@ -96,6 +96,7 @@ delivered() { grep -Eq '^S(hd|ig)Pnd:.*[^0	]' "/proc/$run/status" && return 1; :
 child='sleep 1000 & echo $! >child; wait'
 interrupted SIGINT 130 INT "$child"
 interrupted SIGTERM 143 TERM "$child"
+interrupted 'SIGTERM, which what it has started ignores' 143 TERM "(trap '' TERM INT; sleep 1000) & echo \$! >child; wait"
 interrupted 'two signals, of which the command ignores the first' 143 'INT TERM' "trap '' INT TERM; $child; sleep 1000"
 
 beside '--fail-above: fewer than three rounds with a load are not judged, in text and JSON; the status is 1'; ( begin; need jq
@@ -142,8 +143,26 @@ beside '--dry-run prints the runs of a round in each setting, and runs nothing';
 	[ ! -e ran ]
 ) & later
 
+beside 'a first setting that fails, or cannot be restored: the status is 125, also after a signal'; ( begin
+	exits 125 compare -r 1 --setting 'a=exit 7' --setting b=: -- true
+	for command in true '[ ! -e flag ] || { kill $PPID; sleep 1000; }'; do
+		rm -f flag
+		exits 125 compare -r 1 --setting 'a=[ ! -e flag ]' --setting 'b=touch flag' -- "$command"
+		tail -n 1 err | grep -x 'cyclesoak: --setting a is not restored: its command ended with status 1'
+	done
+) & later
+beside '-B, -d: the load of each CPU, and the accounting of the kernel, of each run'; ( begin
+	exits 0 compare -B -d -r 2 --vs 'sleep 0.2' -- sleep 0.3
+	grep -A 9 '^round 1, sleep 0.2:$' out | grep -A 9 '^System load' >run
+	grep 'took 0\.[23]' run
+) & later
+
 together
 check_usage 'a comparison needs a COMMAND' cyclesoak -r 2
+for option in -r1 --vs=x --setting=a=: --save=x --against=x --precision=1 --fail-above=5; do
+	check_usage '-C, --calibrate and .* cannot be used together' cyclesoak -C "$option"
+	check_usage '--verify and .* cannot be used together' cyclesoak --verify "$option"
+done
 it 'usage: options that cannot be'; ( begin
 	exits 125 "$cyclesoak" --vs '' -- true
 	grep -- '--vs: the command is empty' err
