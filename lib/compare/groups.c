@@ -23,6 +23,17 @@ static double group_mean(const struct plan *of, int run, int measure)
 	return isnan(mean) ? 0 : mean;
 }
 
+/* Whether a run has a profile of this end. */
+static bool has_profile(const struct groups *g, const struct plan *of, int run)
+{
+	int k;
+
+	for (k = 0; k < g->n; k++)
+		if (!isnan(plan_mean(of, run, g->measure[k]).value))
+			return true;
+	return false;
+}
+
 static double cost_of(const struct groups *g, const struct plan *of, int run)
 {
 	double sum = 0;
@@ -118,6 +129,8 @@ static void print_difference(const struct groups *g, const struct plan *a, int i
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
 	int most = 0, n, l;
 
+	if (!has_profile(g, a, i) || !has_profile(g, b, k))
+		return;
 	for (l = 0; l < g->n; l++)
 		part[l] = group_mean(a, i, g->measure[l]) - group_mean(b, k, g->measure[l]);
 	wrap_add(&w, "", "%s%s - %s:", g->who, name_in(g->p, a, i), name_in(g->p, b, k));
@@ -135,16 +148,23 @@ static void print_difference(const struct groups *g, const struct plan *a, int i
 
 void groups_print(const struct plan *p)
 {
+	const int columns = p->n * (p->before != NULL ? 2 : 1);
 	const struct measure *m = p->kind->measure;
+	const struct plan *of;
 	struct groups g;
-	int end, i, k;
+	int end, i, k, run;
 
 	for (end = 0; end < 2; end++) {
 		g = (struct groups){.p = p, .who = end == 1 ? "receiver: " : ""};
 		for (k = 0; k < p->kind->measures && g.n < PROFILE_GROUPS; k++)
 			if (m[k].group != NULL && m[k].end == end)
 				g.measure[g.n++] = k;
-		if (g.n == 0 || isnan(plan_mean(p, 0, g.measure[0]).value))
+		for (i = 0; i < columns; i++) {
+			of = column(p, i, &run);
+			if (has_profile(&g, of, run))
+				break;
+		}
+		if (i == columns)
 			continue;
 		print_tables(&g);
 		for (i = 0; i < p->n; i++)

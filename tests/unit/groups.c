@@ -60,6 +60,16 @@ static void test_against(void)
 	    "two plans have two columns of each run, in tables of 80 columns");
 	has(printed, "send now - send before: 0.000 us/KiB\n",
 	    "and each run is compared with itself before");
+	before.run = &plan.run[1];
+	before.n = 1;
+	plan.n = 1;
+	set(0, "data copy", 0, NAN);
+	set(0, "memory", 0, NAN);
+	set(0, "other", 0, NAN);
+	ok(strncmp(text(), "us/KiB ", 7) == 0 && strstr(printed, "\nsendfile now") == NULL &&
+		   strstr(printed, "\nsend now") == NULL,
+	   "a run without a profile differs from none, and the other has its table");
+	plan.n = 2;
 	plan.before = NULL;
 	plan_close(&plan);
 }
