@@ -19,6 +19,7 @@
 #define LOST_MOST  0.01 /* share of the samples that may be lost */
 #define OFF_POINTS 0.03 /* by which the samples' busy share may differ from the load */
 #define OFF_SHARE  0.2
+#define FEW_LOAD   30 /* samples of load, net of the idle machine's: fewer tell no shares */
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 #define RESTRICT "/proc/sys/kernel/kptr_restrict"
@@ -214,12 +215,18 @@ struct profile *profile_open(const struct cpus *cpus, const pid_t *soaker, const
 
 	pthread_mutex_init(&p->lock, NULL);
 	p->ring = alloc_or_die((size_t)cpus->n, sizeof(*p->ring), "a profile");
-	p->wake = eventfd(0, EFD_CLOEXEC);
 	/* Each CPU has a descriptor; a command inherits the limit, which is not raised without need. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
 	    files.rlim_cur < (rlim_t)cpus->n + SPARE_FILES) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	/* Without it the thread would never end. */
+	p->wake = eventfd(0, EFD_CLOEXEC);
+	if (p->wake < 0) {
+		*missing = explain(errno, "eventfd(2)", PARANOID, why);
+		profile_close(p);
+		return NULL;
 	}
 	for (; p->n < cpus->n; p->n++) {
 		p->ring[p->n].soaker = soaker[p->n];
@@ -331,13 +338,16 @@ void profile_shares(const struct profile_counts *c, const struct profile_counts 
 		    char unsafe[PROFILE_REASONS])
 {
 	const double per_idle = idle->time > 0 ? time / idle->time : 0;
-	double own[PROFILE_GROUPS], all = c->idle, sum = 0, share, variance, off;
+	double own[PROFILE_GROUPS], noise[PROFILE_GROUPS]; /* noise: the variance of own */
+	double all = c->idle, sum = 0, noises = 0, share, variance, off;
 	int g;
 
 	for (g = 0; g < PROFILE_GROUPS; g++) {
 		own[g] = c->n[g] - per_idle * idle->n[g];
+		noise[g] = c->n[g] + per_idle * per_idle * idle->n[g];
 		all += c->n[g];
 		sum += own[g];
+		noises += noise[g];
 	}
 	unsafe[0] = '\0';
 	s->samples = sum;
@@ -348,8 +358,10 @@ void profile_shares(const struct profile_counts *c, const struct profile_counts 
 	off = fabs(s->sampled - load);
 	for (g = 0; g < PROFILE_GROUPS; g++) {
 		share = own[g] / sum;
-		variance = fmax(share * (1 - share), 0) / sum +
-			   per_idle * per_idle * idle->n[g] / (sum * sum);
+		/* The sum has the noise of this group, too, and that of all others. */
+		variance = ((1 - share) * (1 - share) * noise[g] +
+			    share * share * (noises - noise[g])) /
+			   (sum * sum);
 		s->group[g] = share * load;
 		s->half[g] = hypot(hypot(1.96 * sqrt(variance) * load, share * half), share * off);
 	}
@@ -357,6 +369,6 @@ void profile_shares(const struct profile_counts *c, const struct profile_counts 
 		add_reason(unsafe, "other");
 	if (s->lost > LOST_MOST)
 		add_reason(unsafe, "lost");
-	if (off > OFF_POINTS && off > OFF_SHARE * load)
+	if (sum < FEW_LOAD || (off > OFF_POINTS && off > OFF_SHARE * load))
 		add_reason(unsafe, "sampled");
 }
