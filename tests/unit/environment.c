@@ -16,6 +16,7 @@ static const char *json_of(const struct link *link)
 	struct json j = {.depth = 0};
 
 	capture(STDOUT_FILENO);
+	strcpy(e.system.sysname, "Linux"); /* else nothing is known of a machine */
 	environment_json_start(&j, &e, link, 0);
 	return strstr(captured(), "\"environment\"");
 }

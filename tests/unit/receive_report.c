@@ -29,6 +29,7 @@ static void init(bool json)
 {
 	opt = (struct receive_options){.method = receive_methods, .json = json};
 	rep = (struct report){.opt = &opt, .stop = &running, .intervals = {.period = 0.5}};
+	strcpy(rep.environment.system.sysname, "Linux");
 	pthread_mutex_init(&rep.lock, NULL);
 	client_set(0xc0000201,
 		   "bytes=2048000 seconds=0.5 files=3 reads=40 clients=2 method=splice");
