@@ -33,6 +33,15 @@ static int sessions_of(const struct plan *p, int i, int measure)
 	return n;
 }
 
+/* How the load of run i was measured before, if it is not measured so now; or NULL. */
+static const char *lost_instrument(const struct plan *p, int i)
+{
+	const int f = p->kind->instrument;
+	const char *then = p->before != NULL ? plan_value(&p->before->run[i], f) : "";
+
+	return *then != '\0' && strcmp(then, plan_value(&p->run[i], f)) != 0 ? then : NULL;
+}
+
 /* Judges a measure of run i.  *line says why, if there is something to say. */
 static enum verdict judge(const struct plan *p, int i, int measure, double share, const char **line)
 {
@@ -42,7 +51,14 @@ static enum verdict judge(const struct plan *p, int i, int measure, double share
 	struct estimate e = r.e;
 	const int before = p->before != NULL ? sessions_of(p->before, i, measure) : NEEDED;
 	const int n = p->before != NULL ? sessions_of(p, i, measure) : rounds_of(p, i, measure);
+	const char *lost = lost_instrument(p, i);
 
+	if (lost != NULL) {
+		*line = text_of("not judged: %s: its load was measured before, by %s, and is not "
+				"now",
+				name, lost);
+		return NOT_JUDGED;
+	}
 	if (!of_load)
 		e = (struct estimate){1 / e.value, 1 / e.high, 1 / e.low};
 	*line = text_of("not judged: %s: a figure is not above 0, or they vary too much", name);
@@ -70,22 +86,18 @@ static enum verdict judge(const struct plan *p, int i, int measure, double share
 	return PASSED;
 }
 
-/* The measures that decide, as a set: of loads if one was asked for, of the other end if it has one. */
+/* The measures that decide, as a set: of loads if one was asked for, of the other end if either side knows it. */
 static uint64_t deciding(const struct plan *p)
 {
 	const bool of_load = plan_value(&p->run[0], p->kind->instrument)[0] != '\0';
 	const struct measure *m = p->kind->measure;
 	uint64_t set = 0;
-	bool known;
-	int i, k;
+	int k;
 
-	for (k = 0; k < p->kind->measures; k++) {
-		known = m[k].end == 0;
-		for (i = 0; i < p->n; i++)
-			known |= !isnan(plan_mean(p, i, k).value);
-		if (known && m[k].ratio_key != NULL && m[k].is_of_load == of_load)
+	for (k = 0; k < p->kind->measures; k++)
+		if ((m[k].end == 0 || is_known(p, k)) && m[k].ratio_key != NULL &&
+		    m[k].is_of_load == of_load)
 			set |= 1ull << k;
-	}
 	return set;
 }
 

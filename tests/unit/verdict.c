@@ -113,11 +113,18 @@ static void test_receiver(void)
 		}
 	judges(&now[0], EXIT_ABOVE, "send costs the receiver 2.00",
 	       "a receiver's cost, if it is known");
+	fill_sessions(1, 0.01);
+	for (i = 0; i < 3; i++)
+		for (k = 0; k < 3; k++)
+			then[i].run[1].figure[REMOTE_COST][k] = 1;
+	judges(&now[2], EXIT_FAILURE, "not judged: send: 0 sessions now and 3 before",
+	       "a receiver's cost that was known before only");
 }
 
 static void test_sessions(void)
 {
 	struct json j = {.depth = 0};
+	int i;
 
 	fill_sessions(1.3, 0.01);
 	judges(&now[2], EXIT_ABOVE,
@@ -135,6 +142,15 @@ static void test_sessions(void)
 	now[0].run[1].reasons[0][2] = UNSAFE_STEAL;
 	judges(&now[2], EXIT_FAILURE, "not judged: send: 2 sessions now and 3 before",
 	       "a session without a safe round");
+	fill_sessions(1, 0.01);
+	for (i = 0; i < 3; i++)
+		fill(&now[i], 3, 1, 0, "");
+	now[2].before = &then[2];
+	now[2].earlier = &now[1];
+	now[1].earlier = &now[0];
+	judges(&now[2], EXIT_FAILURE,
+	       "verdict: not judged: send: its load was measured before, by idle, and is not now\n",
+	       "sessions that have lost their load");
 	fill_sessions(1.3, 0.01);
 	capture(STDOUT_FILENO);
 	json_open(&j, NULL, '{');
