@@ -35,6 +35,8 @@ static const struct measure measures[] = {
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
+_Static_assert(LENGTH(measures) <= 64, "verdict.c has a set of them");
+
 static const struct plan_kind kind = {
 	"cyclesoak",       factors,          measures, NULL,
 	LENGTH(factors),   LENGTH(measures), 0,        .instrument = INSTRUMENT,

@@ -450,15 +450,16 @@ void comparison_print_runs(const struct comparison *c)
 static void print_spread(const char *which, const struct plan *p)
 {
 	const struct measure *m = p->kind->measure;
-	const char *before = "";
+	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
+	const char *separator = " ";
 	int k;
 
-	report("%s: the means of %d sessions differ by up to", which, plan_sessions(p));
+	wrap_add(&w, "", "%s: the means of %d sessions differ by up to", which, plan_sessions(p));
 	for (k = 0; k < p->kind->measures; k++)
 		if (m[k].ratio_key != NULL && is_known(p, k)) {
-			report("%s %.1f%% (%s%s)", before, percent(plan_spread(p, k)),
-			       m[k].end == 1 ? "other host: " : "", m[k].title);
-			before = ",";
+			wrap_add(&w, separator, "%.1f%% (%s%s)", percent(plan_spread(p, k)),
+				 m[k].end == 1 ? "other host: " : "", m[k].title);
+			separator = ", ";
 		}
 	report("\n");
 }
@@ -468,13 +469,15 @@ static void print_setup(const struct plan *p)
 {
 	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
 	const char *const *key = p->kind->setup;
+	const char *separator = "setup: ";
 
-	wrap_add(&w, "", "setup:");
 	for (; key != NULL && *key != NULL; key++)
-		if (plan_knows(p, *key) && strcmp(plan_setting(p, *key), "0") != 0)
-			wrap_add(&w, w.column > (int)strlen("setup:") ? ", " : " ", "%s %s", *key,
-				 plan_setting(p, *key));
-	report("\n");
+		if (plan_knows(p, *key) && strcmp(plan_setting(p, *key), "0") != 0) {
+			wrap_add(&w, separator, "%s %s", *key, plan_setting(p, *key));
+			separator = ", ";
+		}
+	if (w.column > 0)
+		report("\n");
 }
 
 /* Prints the rounds, and the other sessions. */

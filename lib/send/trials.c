@@ -136,6 +136,8 @@ static const char *const setup[] = {"congestion", "duration",      "pace",      
 				    "mtu",        "offloads",      "cpu_model", "cpus_online",
 				    "hz",         "preempt_model", NULL};
 
+_Static_assert(LENGTH(measures) <= 64, "verdict.c has a set of them");
+
 const struct plan_kind trials_kind = {
 	"zcc",           factors,
 	measures,        aliases,

@@ -204,6 +204,7 @@ static void test_two_hosts(void)
 	expect(text(), "-q: a line for each run, with its ratios");
 	comparison.quiet = false;
 	opt.brief = true;
+	ok(strstr(text(), "setup:") == NULL, "--brief: no setup where none is known");
 	plan_set(&plan, "mtu", "9000");
 	plan_set(&plan, "pace", "0");
 	plan_set_machine(&plan, "zcc 1, host");
@@ -290,6 +291,9 @@ static void test_sessions(void)
 	    "\n  of 2026-11-23T05:49:20Z: old cable\nbefore: 2 rounds in file: zcc 1, host\n"
 	    "now: zcc 3, host\nserver differs: far",
 	    "each of two sessions has a line, and so has what differs from any of them");
+	has(text(),
+	    "\nbefore: the means of 2 sessions differ by up to 0.0% (KiB/s),\n  0.0% (cost, us/KiB)\n",
+	    "and how far they are apart is wrapped");
 	plan.n = 2;
 	for (i = 0; i < 2; i++) {
 		session[i].n = 0; /* they share the runs */
