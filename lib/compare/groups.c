@@ -44,6 +44,14 @@ static double cost_of(const struct groups *g, const struct plan *of, int run)
 	return sum;
 }
 
+/* Whether the load, or the profile itself, makes the groups of a run unsafe. */
+static bool is_unsafe(const struct groups *g, const struct plan *of, int run)
+{
+	const int end = g->p->kind->measure[g->measure[0]].end;
+
+	return plan_unsafe(of, run, g->measure[0]) != 0 || of->run[run].profile_unsafe[end];
+}
+
 /* The plan of the i-th column, and its run: of two plans each run stands before and now. */
 static const struct plan *column(const struct plan *p, int i, int *run)
 {
@@ -90,9 +98,9 @@ static void print_row(const struct groups *g, int measure, int first, int end)
 		name = name_in(g->p, of, run);
 		e = plan_mean(of, run, measure >= 0 ? measure : g->measure[0]);
 		report("  %*s", width_of(g, i) - 2,
-		       measure < 0 ? name
-				   : cost_text(e.value, statistics_half(&e),
-					       plan_unsafe(of, run, measure)));
+		       measure < 0
+			       ? name
+			       : cost_text(e.value, statistics_half(&e), is_unsafe(g, of, run)));
 	}
 	report("\n");
 }
@@ -123,8 +131,7 @@ static void print_difference(const struct groups *g, const struct plan *a, int i
 {
 	const double all = cost_of(g, a, i) - cost_of(g, b, k);
 	const struct measure *m = g->p->kind->measure;
-	const bool is_unsafe = (plan_unsafe(a, i, g->measure[0]) |
-				plan_unsafe(b, k, g->measure[0])) != 0;
+	const bool has_unsafe = is_unsafe(g, a, i) || is_unsafe(g, b, k);
 	double part[PROFILE_GROUPS];
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
 	int most = 0, n, l;
@@ -134,7 +141,7 @@ static void print_difference(const struct groups *g, const struct plan *a, int i
 	for (l = 0; l < g->n; l++)
 		part[l] = group_mean(a, i, g->measure[l]) - group_mean(b, k, g->measure[l]);
 	wrap_add(&w, "", "%s%s - %s:", g->who, name_in(g->p, a, i), name_in(g->p, b, k));
-	wrap_add(&w, " ", "%.3f%s us/KiB", all, is_unsafe ? "?" : "");
+	wrap_add(&w, " ", "%.3f%s us/KiB", all, has_unsafe ? "?" : "");
 	for (n = 0; n < g->n; n++) {
 		for (l = 0; l < g->n; l++)
 			most = fabs(part[l]) > fabs(part[most]) ? l : most;

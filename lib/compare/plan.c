@@ -187,8 +187,10 @@ void plan_add(struct plan *p, int i, const struct plan_result *res)
 	for (k = 0; k < 2; k++) {
 		if (res->end[k] != NULL)
 			figures_add(&run->sum[k], res->end[k]);
-		if (res->host[k] != NULL)
+		if (res->host[k] != NULL) {
 			run->reasons[k][p->rounds] = res->host[k]->host.unsafe;
+			run->profile_unsafe[k] |= res->host[k]->host.profile_unsafe[0] != '\0';
+		}
 		run->unsafe[k] |= run->reasons[k][p->rounds];
 		unsafe |= run->reasons[k][p->rounds];
 	}

@@ -95,6 +95,7 @@ struct plan_run {
 	double **figure;        /* of each measure, in each round; NAN: not known */
 	unsigned *reasons[2];   /* that made it unsafe, of this host and the other, in each round */
 	unsigned unsafe[2];     /* the same of all rounds */
+	bool profile_unsafe[2]; /* the groups were, in any round; no file has it */
 	uint64_t unsafe_rounds; /* in which either had such a reason */
 	struct figures sum[2];  /* of all rounds together, of either end */
 };
