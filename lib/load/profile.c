@@ -22,6 +22,7 @@
 #define FEW_LOAD   30 /* samples of load, net of the idle machine's: fewer tell no shares */
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+#define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
 #define RESTRICT "/proc/sys/kernel/kptr_restrict"
 #define ALLOW                                                                                      \
 	"run it as root, or 'sysctl kernel.perf_event_paranoid=0 kernel.kptr_restrict=0' first"
@@ -204,13 +205,27 @@ static const char *explain(int error, const char *what, const char *file, char w
 	return refused ? NO_PROFILE_PERMISSION : NO_PROFILE_KERNEL;
 }
 
+/* How often a CPU is sampled: a frequency above what the kernel allows is refused. */
+static int sample_hz(int cpus)
+{
+	const int many = SAMPLE_HZ * SAMPLE_CPUS / cpus;
+	const int hz = many > SAMPLE_HZ ? SAMPLE_HZ : many < SAMPLE_LEAST ? SAMPLE_LEAST : many;
+	char value[32];
+	long most = 0;
+
+	if (file_read_line(MAX_RATE, value, sizeof(value)) == 0)
+		most = strtol(value, NULL, 10);
+	return most > 0 && most < hz ? (int)most : hz;
+}
+
 struct profile *profile_open(const struct cpus *cpus, const pid_t *soaker, const char **missing,
 			     char why[DIE_MAX])
 {
 	struct profile *p = alloc_or_die(1, sizeof(*p), "a profile");
-	const int many = SAMPLE_HZ * SAMPLE_CPUS / cpus->n;
-	const int hz = many > SAMPLE_HZ ? SAMPLE_HZ : many < SAMPLE_LEAST ? SAMPLE_LEAST : many;
+	const int hz = sample_hz(cpus->n);
 	struct rlimit files;
+	FILE *f;
+	int error;
 	char text[DIE_MAX];
 
 	pthread_mutex_init(&p->lock, NULL);
@@ -237,9 +252,12 @@ struct profile *profile_open(const struct cpus *cpus, const pid_t *soaker, const
 			return NULL;
 		}
 	}
-	if (symbols_read(&p->symbols, fopen("/proc/kallsyms", "re"), text))
+	f = fopen("/proc/kallsyms", "re");
+	/* One that can be read has no addresses: they are hidden. */
+	error = f != NULL ? EPERM : errno;
+	if (symbols_read(&p->symbols, f, text))
 		return p;
-	*missing = explain(access("/proc/kallsyms", R_OK) == 0 ? EPERM : 0, text, RESTRICT, why);
+	*missing = explain(error, error == EPERM ? text : "/proc/kallsyms", RESTRICT, why);
 	profile_close(p);
 	return NULL;
 }

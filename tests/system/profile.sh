@@ -56,6 +56,17 @@ it 'zcc --profile where the kernel has no events: JSON has that, too'; ( begin; 
 	grep -e '--profile: no profile is measured: perf_event_open(2): Function not implemented$' err
 	holds out '.end.host.no_profile == "kernel"'
 ); ok
+it 'cyclesoak --profile without a descriptor to end its thread by: there is no profile, and the program ends'; ( begin; need strace
+	soaking strace -f -o /dev/null -e trace=eventfd2 -e inject=eventfd2:error=EMFILE "$cyclesoak" --profile true
+	grep -e '--profile: no profile is measured: eventfd(2): Too many open files$' err
+); ok
+it 'zcc --profile where the kernel allows fewer samples: no more than these are taken'; ( begin; need strace
+	echo 100 >rate
+	unshare -rm true 2>/dev/null || skip_check 'no namespaces of mounts'
+	soaking unshare -rm sh -c 'mount --bind rate /proc/sys/kernel/perf_event_max_sample_rate && exec "$@"' sh \
+	    strace -f -o trace -e trace=perf_event_open "$zcc" -c --profile -q -s 0 -p "$PORT" --congestion reno file
+	grep -q 'sample_freq=100,' trace
+); ok
 it 'cyclesoak --profile of a program that only computes: the user has most of the load'; ( begin
 	soaking "$cyclesoak" --profile --json --output report "$HELPERS/burn" 0 0.5
 	mv report out
