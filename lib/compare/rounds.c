@@ -1,6 +1,7 @@
 #include "lib/compare/rounds.h"
 
 #include "lib/compare/note.h"
+#include "lib/compare/verdict.h"
 
 #define PRECISE_ROUNDS 30 /* at most, with --precision, unless -r is given */
 
@@ -16,6 +17,10 @@ bool rounds_settle(struct compare_options *opt, int runs)
 	if (opt->fail_above > 0 && runs == 1 && opt->against == NULL)
 		usage_error("--fail-above: there is nothing to compare with: give --against FILE, "
 			    "or a second run");
+	if (opt->fail_above > 0 && opt->against == NULL && opt->rounds > 0 &&
+	    opt->rounds < VERDICT_NEEDS)
+		usage_error("--fail-above: %d rounds at least are needed: give -r %d",
+			    VERDICT_NEEDS, VERDICT_NEEDS);
 	compares = runs > 1 || opt->rounds > 0 || opt->precision > 0 || opt->save != NULL ||
 		   opt->against != NULL;
 	if (opt->rounds == 0)

@@ -3,8 +3,6 @@
 #include "lib/compare/name.h"
 #include "lib/report/units.h"
 
-#define NEEDED 3 /* rounds; or of two plans sessions of each */
-
 /* That of all runs is the greatest of theirs. */
 enum verdict { PASSED, TOO_WIDE, NOT_JUDGED, FAILED };
 
@@ -49,7 +47,7 @@ static enum verdict judge(const struct plan *p, int i, int measure, double share
 	const char *sentence, *name = name_of(p, i, differing_in(p));
 	struct ratio r = ratio_of(p, i, measure);
 	struct estimate e = r.e;
-	const int before = p->before != NULL ? sessions_of(p->before, i, measure) : NEEDED;
+	const int before = p->before != NULL ? sessions_of(p->before, i, measure) : VERDICT_NEEDS;
 	const int n = p->before != NULL ? sessions_of(p, i, measure) : rounds_of(p, i, measure);
 	const char *lost = lost_instrument(p, i);
 
@@ -62,14 +60,16 @@ static enum verdict judge(const struct plan *p, int i, int measure, double share
 	if (!of_load)
 		e = (struct estimate){1 / e.value, 1 / e.high, 1 / e.low};
 	*line = text_of("not judged: %s: a figure is not above 0, or they vary too much", name);
-	if (n < NEEDED && p->before == NULL)
+	if (n < VERDICT_NEEDS && p->before == NULL)
 		*line = text_of("not judged: %s: %d of %d rounds %s: %d are needed", name, n,
-				p->rounds, of_load ? "have a load without ?" : "count", NEEDED);
-	else if (n < NEEDED || before < NEEDED)
+				p->rounds, of_load ? "have a load without ?" : "count",
+				VERDICT_NEEDS);
+	else if (n < VERDICT_NEEDS || before < VERDICT_NEEDS)
 		*line = text_of("not judged: %s: %d sessions now and %d before%s: %d a side are "
 				"needed",
-				name, n, before, of_load ? " have a load without ?" : "", NEEDED);
-	if (n < NEEDED || before < NEEDED || !isfinite(e.value) || !isfinite(e.low) ||
+				name, n, before, of_load ? " have a load without ?" : "",
+				VERDICT_NEEDS);
+	if (n < VERDICT_NEEDS || before < VERDICT_NEEDS || !isfinite(e.value) || !isfinite(e.low) ||
 	    !isfinite(e.high))
 		return NOT_JUDGED;
 	r.unsafe = 0; /* these rounds are gone */

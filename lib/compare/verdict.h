@@ -8,7 +8,8 @@
 #include "lib/compare/plan.h"
 #include "lib/report/json.h"
 
-#define EXIT_ABOVE 3 /* status of a program: a run costs more */
+#define EXIT_ABOVE    3 /* status of a program: a run costs more */
+#define VERDICT_NEEDS 3 /* rounds; or of two plans sessions of each */
 
 /*
  * Judges the ratio of each cost: its interval lies above 1 + `share` as a whole, or it does not, or it is so wide that

@@ -99,11 +99,14 @@ interrupted SIGTERM 143 TERM "$child"
 interrupted 'SIGTERM, which what it has started ignores' 143 TERM "(trap '' TERM INT; sleep 1000) & echo \$! >child; wait"
 interrupted 'two signals, of which the command ignores the first' 143 'INT TERM' "trap '' INT TERM; $child; sleep 1000"
 
-beside '--fail-above: fewer than three rounds with a load are not judged, in text and JSON; the status is 1'; ( begin; need jq
-	exits 1 compare -r 2 --vs 'exit 0' --fail-above 5 -- true
-	grep -E '^cyclesoak: not judged: exit 0: [0-2] of 2 rounds have a load without \?: 3 are needed$' err
-	exits 1 compare -r 2 --vs 'exit 0' --fail-above 5 --json -- true
+beside '--fail-above: fewer than three sessions with a load are not judged, in text and JSON; the status is 1'; ( begin; need jq
+	compare -r 1 --vs 'exit 0' --save one -- true
+	exits 1 compare -r 1 --vs 'exit 0' --against one --fail-above 5 -- true
+	grep -E '^cyclesoak: not judged: exit 0: [01] sessions now and [01] before have a load without \?: 3 a side are needed$' err
+	exits 1 compare -r 1 --vs 'exit 0' --against one --fail-above 5 --json -- true
 	jq -es '.[-1].comparison.verdict.result == "not_judged"' out
+	exits 125 compare -r 2 --vs 'exit 0' --fail-above 5 -- true
+	grep -- '--fail-above: 3 rounds at least are needed' err
 	exits 125 compare --fail-above 5 -- true
 	grep -- '--fail-above: there is nothing to compare with' err
 ) & later
