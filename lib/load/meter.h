@@ -75,8 +75,8 @@ bool meter_look(struct meter *m, bool clients);
 void meter_read(struct meter *m, struct meter_mark *mark);
 
 /*
- * The NO_LOAD_* of a receipt: why a client's load is not measured, when the reasons of its load are `unsafe`.  Any thread may
- * call it.
+ * The NO_LOAD_* of a receipt: why a client's load is not measured, when the reasons of its load are `unsafe`.  Any
+ * thread may call it.
  */
 const char *meter_no_load(struct meter *m, unsigned unsafe);
 

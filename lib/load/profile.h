@@ -41,8 +41,9 @@ struct profile_shares {
 #define NO_PROFILE_KERNEL     "kernel"     /* it lacks either */
 
 /*
- * Opens the events of these CPUs, of which each has the thread of its soaker, and reads the names of functions.  To be called with the
- * privileges that this takes.  Returns NULL, with the reason in `why` and its word in *missing, if there can be no profile.
+ * Opens the events of these CPUs, of which each has the thread of its soaker, and reads the names of functions.  To be
+ * called with the privileges that this takes.  Returns NULL, with the reason in `why` and its word in *missing, if
+ * there can be no profile.
  */
 struct profile *profile_open(const struct cpus *cpus, const pid_t *soaker, const char **missing,
 			     char why[DIE_MAX]);
@@ -79,8 +80,8 @@ void profile_shares(const struct profile_counts *c, const struct profile_counts 
 struct perf_event_header;
 
 /*
- * Calls each() with the records from `tail` to `head` of a ring of `size` bytes, a power of two.  Returns false if a record has
- * an impossible size: the rest is then skipped.
+ * Calls each() with the records from `tail` to `head` of a ring of `size` bytes, a power of two.  Returns false if a
+ * record has an impossible size: the rest is then skipped.
  */
 bool ring_each(const void *ring, uint64_t size, uint64_t tail, uint64_t head,
 	       void (*each)(void *arg, const struct perf_event_header *record), void *arg);

@@ -203,13 +203,6 @@ static struct symbol *find(const struct symbols *s, uint64_t address)
 	return low > 0 ? &s->symbol[low - 1] : NULL;
 }
 
-const char *symbols_name(const struct symbols *s, uint64_t address)
-{
-	const struct symbol *one = find(s, address);
-
-	return one != NULL ? one->name : "?";
-}
-
 /* The group of the first pattern that a function matches. */
 static enum profile_group look_up(const struct symbol *one)
 {

@@ -4,7 +4,6 @@
  *	if (!symbols_read(&s, fopen("/proc/kallsyms", "re"), why))
  *		die("%s", why);
  *	group = symbols_group(&s, chain, n, false);
- *	report("%s\n", symbols_name(&s, chain[0]));
  *	symbols_free(&s);
  */
 #pragma once
@@ -47,14 +46,11 @@ struct symbols {
 };
 
 /*
- * Reads a file as /proc/kallsyms is, and closes it; it may be NULL, with errno set.  Returns false, with what is wrong in `why`,
- * if it has no addresses.
+ * Reads a file as /proc/kallsyms is, and closes it; it may be NULL, with errno set.  Returns false, with what is wrong
+ * in `why`, if it has no addresses.
  */
 bool symbols_read(struct symbols *s, FILE *f, char why[DIE_MAX]);
 void symbols_free(struct symbols *s);
-
-/* The function at an address; `?` if there is none. */
-const char *symbols_name(const struct symbols *s, uint64_t address);
 
 /*
  * The group of a sample: that of the first of its n kernel functions, from the inside, that has one.  A sample without
