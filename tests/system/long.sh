@@ -60,6 +60,11 @@ for method in $(senders); do
 		arrives $edge "$method" edge
 	); ok
 done
+it "--preload: a file of $edge bytes"; ( begin
+	awk '$1 == "MemTotal:" && $2 < 20000000 { exit 1 }' /proc/meminfo 2>/dev/null || skip_check 'a quarter of the memory is less than that'
+	start_zcs -I 0
+	arrives $edge send --preload edge
+); ok
 rm -r many
 for method in $(receivers); do
 	it "zcs -m $method, with headers and --raw: a file of $edge bytes"; ( begin
