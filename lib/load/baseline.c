@@ -192,6 +192,6 @@ int baseline_starved(const struct calibration *c)
 void baseline_warn_starved(const struct calibration *c, const char *when, const char *what,
 			   const char *result)
 {
-	warnx("CPU %d left its soaker no time %s %s: %s%s", c->cpus.id[baseline_starved(c)], when,
-	      what, result, busiest_find());
+	warnx("CPU %d was fully busy %s %s: %s%s", c->cpus.id[baseline_starved(c)], when, what,
+	      result, busiest_find());
 }

@@ -85,7 +85,7 @@ void baseline_sample(const struct instrument *in, const struct calibration *c,
 /* The windows of BASELINE_WINDOW seconds that a baseline takes for a load of `seconds`. */
 int baseline_windows(double seconds);
 
-/* The index of the first CPU without a baseline, as other programs left its soaker no time; -1: all have one. */
+/* The index of the first CPU without a baseline, as other programs kept it fully busy; -1: all have one. */
 int baseline_starved(const struct calibration *c);
 
 /*

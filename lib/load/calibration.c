@@ -131,8 +131,7 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 		    "stop them, or calibrate while it is idle, such as after a boot: that "
 		    "calibration still holds when it is busy");
 	if (held >= 0)
-		die("CPU %d left its soaker no time: stop what has the CPU, and repeat",
-		    cpus->id[held]);
+		die("CPU %d was fully busy: stop what has the CPU, and repeat", cpus->id[held]);
 	if (spread > CAL_TOLERANCE)
 		warnx("the machine is unsteady: the last rounds differ by %.1f points of load: "
 		      "calibrate again",

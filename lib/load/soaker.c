@@ -138,7 +138,7 @@ static const char *wait_until_running(const struct soaker *s)
 	for (i = 0; i < s->n; i++)
 		while (atomic_load(&s->cpu[i].turns) == 0) {
 			if (now_ns() > until) {
-				warnx("CPU %d left its soaker no time in 5 seconds: another "
+				warnx("CPU %d was fully busy for 5 seconds: another "
 				      "program, perhaps a real-time one, has it: see top(1)",
 				      s->cpu[i].id);
 				return NULL;

@@ -339,9 +339,9 @@ const struct figure figure_table[] = {
 	{"zerocopy_sends", NULL, NUMBER(NUMBER, zerocopy.sends), IN(STREAM),
 	 TEXT(TCP, "zerocopy sends"), ADDED},
 	{"zerocopy_copied", NULL, NUMBER(NUMBER, zerocopy.copied), IN(STREAM),
-	 TEXT(TCP, "  copied after all"), ADDED},
+	 TEXT(TCP, "  copied by the kernel"), ADDED},
 	{"zerocopy_copied_percent", NULL, PART(zerocopy.copied, zerocopy.sends), IN(WHY),
-	 TEXT(NONE, "copied by the kernel after all")},
+	 TEXT(NONE, "zero-copy sends that the kernel copied")},
 	{"zerocopy_incomplete", NULL, NUMBER(NUMBER, zerocopy.incomplete), IN(STREAM),
 	 TEXT(TCP, "  never completed"), ADDED},
 

@@ -114,8 +114,8 @@ const char *throughput_text(const struct figures *f)
 const char *baselines_format(double drift)
 {
 	if (isnan(drift))
-		return "own baseline before, none after";
-	return text_of("own baselines, drift %.1f points of load", percent(drift));
+		return "idle machine measured before only";
+	return text_of("idle machine before and after differs by %.1f points", percent(drift));
 }
 
 const char *time_text(uint64_t ns, bool utc)

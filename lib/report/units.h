@@ -40,8 +40,8 @@ const char *load_format(const struct figures *f);
 const char *throughput_text(const struct figures *f);
 
 /*
- * `own baselines, drift 0.3 points of load`: the program measured the idle machine before and after; if `drift`
- * is NAN, only before.
+ * `idle machine before and after differs by 0.3 points`: the program measured it twice; if `drift` is NAN,
+ * only before.
  */
 const char *baselines_format(double drift);
 

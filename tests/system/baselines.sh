@@ -18,7 +18,7 @@ status()
 	want=$1 got=0
 	shift
 	soaking "$@" || got=$?
-	[ $got -eq $want ] || ! grep -q 'left its soaker no time' err || skip_check 'the machine is busy'
+	[ $got -eq $want ] || ! grep -q 'was fully busy' err || skip_check 'the machine is busy'
 	[ $got -eq $want ]
 }
 
@@ -55,7 +55,7 @@ while again; do ( begin
 ); done
 BUSY_TURNS=2
 # Whether a soaker is left no time at all or too little depends on the kernel.
-no_baseline='left its soaker no time before the [a-z]*: the load is not measured'
+no_baseline='was fully busy before the [a-z]*: the load is not measured'
 no_baseline="$no_baseline\\(; the busiest program was .* (pid [0-9]*), [0-9]*% of a CPU\\)*$\|the load is not reported$"
 undisturbed 'own baselines on a busy machine: the load is marked, and a line on stderr has the reason'
 while again; do ( begin
@@ -99,7 +99,7 @@ while again; do ( begin
 	own_zcc -t 0.1
 	rm counts_per_sec
 	grep -Eq "^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-[0-9.]+%\?? of $cpus CPU" out
-	grep -Eqx '    own baselines, drift -?[0-9.]+ points of load' out
+	grep -Eqx '    idle machine before and after differs by -?[0-9.]+ points' out
 	[ "$(grep -c "^zcc: ./counts_per_sec .*: run 'cyclesoak -C'.*; own baselines are used$" err)" -eq 1 ]
 ); done
 rm -f counts_per_sec
@@ -127,7 +127,7 @@ it 'zcc -c: an interrupt in the first baseline ends it before it connects, and n
 ); ok
 undisturbed 'cyclesoak COMMAND without a calibration: own baselines, and no file is left'; while again; do ( begin
 	own "$cyclesoak" sh -c 'exit 0'
-	grep -Eq "^(System load: |  )(.*; )?own baselines, drift -?[0-9.]+ points of load$" out
+	grep -Eq "^(System load: |  )(.*; )?idle machine before and after differs by -?[0-9.]+ points$" out
 	grep -Eq "^System load: .*; took [0-9.]+ s, -?[0-9.]+ s of CPU time" out
 	not [ -e counts_per_sec ]
 ); done

@@ -357,7 +357,7 @@ beside '-p with a list: receivers are compared, by their methods, with what may 
 	exits 0 "$BIN/zcc" -s 0 -p "$first,$PORT" -m zerocopy,sendfile -n 3 -r 2 --congestion reno
 	grep -q '^zerocopy 64k to trunc ' out
 	grep -q '^sendfile 1m to read ' out
-	grep -q '^copied by the kernel after all: zerocopy 64k to trunc 100\.0%' out
+	grep -q '^zero-copy sends that the kernel copied: zerocopy 64k to trunc 100\.0%' out
 	grep -q '^bytes/call: ' out
 	exits 0 "$BIN/zcc" -s 0 -p "$first,$PORT" -n 1 -r 2 --congestion reno --json --save servers.tsv
 	tail -n 1 out | jq -e --arg p "$first" '.comparison | .connecting_to == {host: "0"} and (.runs | length == 2 and

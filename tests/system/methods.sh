@@ -250,7 +250,7 @@ for how in $senders; do
 		kill -USR1 "$PEER"
 		# The kernel also notifies of the sends behind, which it cancelled before they began.
 		case $how in
-		*z*c*) plain held.out | awk '/ zerocopy sends / { n++; sends = $3 } / copied after all / { bad += $4 > sends } END { exit n != 1 || bad }' ;;
+		*z*c*) plain held.out | awk '/ zerocopy sends / { n++; sends = $3 } / copied by the kernel / { bad += $5 > sends } END { exit n != 1 || bad }' ;;
 		esac
 	) & later
 	beside "zcc --raw -m $how: as many bytes as loops, with -P: both ends agree; a server that echoes all has all"; ( begin
@@ -286,7 +286,7 @@ for how in $(echo "$senders" | grep 'z.*c'); do
 	beside "zcc -m $how: the report counts the sends; on loopback the kernel copies all of them"; ( begin
 		start_zcs
 		sends -P 2 -n 3 ../file
-		for row in ' zerocopy sends' '   copied after all'; do plain out | grep -Ex "   $row +30"; done
+		for row in ' zerocopy sends' '   copied by the kernel'; do plain out | grep -Ex "   $row +30"; done
 		grep -Eqx '      never completed +0' out
 	) & later
 done
