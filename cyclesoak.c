@@ -22,7 +22,9 @@ static struct soak_options {
 	struct command_options commands; /* of a comparison */
 	int verify;                      /* 2: quick; 0: without that option */
 	const char *output;              /* where the report goes; NULL: to stdout */
-} opt = {.period = 1, .gauge = {.wait = SOAK_WAIT, .what = "command"}};
+} opt = {.period = 1,
+	 .gauge = {.wait = SOAK_WAIT, .what = "command"},
+	 .commands.compare.columns.kind = &commands_kind};
 
 static _Atomic int stop; /* the signal that ends periods, or the baseline after a command */
 
@@ -373,6 +375,10 @@ static const struct option_row rows[] = {
 	{.help = "\nOutput:\n", .is_neutral = true},
 	{"B", "per-cpu", NULL, "print the load of each CPU, too", AT(FLAG, per_cpu)},
 	{"", "json", NULL, "print one JSON object per period or command", AT(FLAG, json)},
+	{"", "columns", "KEYS",
+	 "print these figures of each run in place of the report, as TSV; list: all keys",
+	 TAKE(TEXT, commands.compare.columns, columns_take), .only_with = COMPARES,
+	 .not_with = "--json --per-cpu --debug --fail-above --dry-run"},
 	{"", "output", "FILE", "write the report to FILE: COMMAND keeps standard output",
 	 AT(FILE, output)},
 	{"d", "debug", NULL, "print the kernel's own accounting of the same time, too",

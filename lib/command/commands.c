@@ -37,9 +37,16 @@ static const struct measure measures[] = {
 
 _Static_assert(LENGTH(measures) <= 64, "verdict.c has a set of them");
 
-static const struct plan_kind kind = {
-	"cyclesoak",       factors,          measures, NULL,
-	LENGTH(factors),   LENGTH(measures), 0,        .instrument = INSTRUMENT,
+const struct plan_kind commands_kind = {
+	"cyclesoak",
+	factors,
+	measures,
+	NULL,
+	LENGTH(factors),
+	LENGTH(measures),
+	0,
+	.instrument = INSTRUMENT,
+	.figures = IN_HOST | IN_ACCOUNTING | IN_COMMAND,
 	.witness = "date",
 };
 
@@ -107,7 +114,7 @@ static void open_plan(struct commands *c)
 	struct plan_run *run;
 	int i;
 
-	plan_open(&c->plan, &kind, n * (s->n > 0 ? s->n : 1), c->opt->compare.rounds);
+	plan_open(&c->plan, &commands_kind, n * (s->n > 0 ? s->n : 1), c->opt->compare.rounds);
 	if (c->setup->profile)
 		plan_set(&c->plan, PLAN_PROFILE, "given");
 	for (i = 0; i < c->plan.n; i++) {
@@ -224,6 +231,7 @@ static void add(struct commands *c, int i, const struct load *load)
 			   .command = run->value[COMMAND],
 			   .setting = run->value[SETTING]};
 	struct figures f;
+	const struct plan_result measured = {{&f, NULL}, {&f, NULL}};
 	int k;
 
 	if (gauge_measures(&c->gauge) && (c->json || c->per_cpu))
@@ -240,7 +248,8 @@ static void add(struct commands *c, int i, const struct load *load)
 	f.host = *load;
 	f.seconds = load->seconds;
 	note(c);
-	plan_add(&c->plan, i, &(struct plan_result){{&f, NULL}, {&f, NULL}});
+	plan_add(&c->plan, i, &measured);
+	columns_print(&c->opt->compare.columns, &c->plan, i, &measured);
 }
 
 /* Run i of the plan, again while its load is unsafe, as often as --retry has it. */
@@ -337,7 +346,7 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 	gauge_mark_open(&c->gauge, &c->to);
 	c->each = alloc_or_die((size_t)c->gauge.file.cpus.n, sizeof(*c->each), "load");
 	shell_open();
-	if (!c->json)
+	if (!c->json && c->opt->compare.columns.n == 0)
 		comparison_print_size(comparison);
 	error = rounds_run(&r, why);
 	gauge_stop(&c->gauge);

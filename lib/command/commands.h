@@ -40,6 +40,8 @@ struct commands {
 	double seconds;      /* that the longest run took */
 };
 
+extern const struct plan_kind commands_kind;
+
 /* Adds a command of --vs. */
 option_take commands_take;
 

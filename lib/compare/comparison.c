@@ -712,6 +712,8 @@ static void print_text(const struct comparison *c)
 
 void comparison_print(struct comparison *c, const char *error)
 {
+	if (c->opt->columns.n > 0)
+		return;
 	if (c->json) {
 		print_json(c, error);
 		return;

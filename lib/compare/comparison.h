@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "lib/compare/plan.h"
+#include "lib/compare/columns.h"
 #include "lib/compare/setting.h"
 #include "lib/report/json.h"
 
@@ -21,8 +21,9 @@ struct compare_options {
 	const char *save, *against; /* files; NULL: not given */
 	const char *compare; /* if it is given, that of --against, and nothing is sent; or NULL */
 	bool brief;          /* only a block for a commit message is printed */
-	bool dry;            /* the runs are only printed */
-	int retries;         /* of a run that came out unsafe */
+	struct columns columns; /* to print of each run, in place of the report; none: the report */
+	bool dry;               /* the runs are only printed */
+	int retries;            /* of a run that came out unsafe */
 	struct settings settings; /* none, or two at least */
 	double settle; /* seconds from a change of the setting to the next run; 0: not given */
 };

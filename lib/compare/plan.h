@@ -74,7 +74,8 @@ struct plan_kind {
 	const struct measure *measure;
 	const struct alias *alias;
 	int factors, measures, aliases;
-	int instrument;           /* the factor by which loads are measured */
+	int instrument;   /* the factor by which loads are measured */
+	unsigned figures; /* of --columns, those in these objects of JSON; 0: all, of both ends */
 	const char *const *setup; /* settings of --brief, the last one NULL; or NULL */
 	const char
 		*witness; /* a setting of all sessions that have the options as they were given */

@@ -182,7 +182,8 @@ static const struct kind {
 const struct figure figure_table[] = {
 	/* What was moved. */
 	{"bytes", "bytes", NUMBER(COUNT, bytes), IN(THROUGHPUT), TEXT(TRANSFER, "bytes"), ADDED},
-	{"seconds", "seconds", NUMBER(SECONDS, seconds), IN(THROUGHPUT), TEXT(TRANSFER, "seconds")},
+	{"seconds", "seconds", NUMBER(SECONDS, seconds), .objects = IN_THROUGHPUT | IN_COMMAND,
+	 TEXT(TRANSFER, "seconds")},
 	{"kib_per_second", NULL, DERIVED(RATE, kib_per_second), TEXT(TRANSFER, "KiB/s")},
 	{"bits_per_second", NULL, DERIVED(BIT_RATE, bits_per_second), IN(THROUGHPUT),
 	 TEXT(TRANSFER, "bit rate")},

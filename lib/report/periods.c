@@ -60,8 +60,9 @@ void period_json(const struct period *p, const struct environment *start)
 		environment_json_start(&j, start, NULL, clock_ns(CLOCK_REALTIME));
 		json_close(&j, '}');
 	}
-	json_number(&j, "seconds", p->load.seconds);
-	if (p->run > 0) {
+	if (p->run == 0) {
+		json_number(&j, "seconds", p->load.seconds);
+	} else {
 		json_count(&j, "run", (uint64_t)p->run);
 		json_string(&j, "command", p->command);
 		json_string(&j, "setting", p->setting);

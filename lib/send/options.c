@@ -4,6 +4,7 @@
 #include "lib/net/wire.h"
 #include "lib/report/json.h"
 #include "lib/report/usage.h"
+#include "lib/send/measures.h"
 #include "lib/send/sender.h"
 
 #define LOOPS_MAX       (WIRE_FOREVER - 1 - 10 * WARMUP_MAX) /* a warm-up of 0.1 s is a loop */
@@ -241,7 +242,7 @@ static const struct option_row rows[] = {
 	 AT(FLAG, quiet)},
 	{"", "columns", "KEYS",
 	 "print these figures of each run in place of the report, as TSV; list: all keys",
-	 TAKE(TEXT, columns, columns_take),
+	 TAKE(TEXT, compare.columns, columns_take),
 	 .not_with = "--json --json-stream --brief --request --interval --compare --fail-above "
 		     "--dry-run"},
 	{"d", "debug", NULL, "print more on stderr; given twice, each file", AT(COUNT, debug)},
@@ -313,7 +314,7 @@ static void settle_comparison(struct send_options *opt)
 	opt->runs *= c->settings.n > 0 ? c->settings.n : 1;
 	opt->gauge.own = c->settings.n > 0; /* a baseline is one of a setting */
 	opt->compares = rounds_settle(c, opt->runs);
-	opt->quiet |= c->brief || opt->columns.n > 0;
+	opt->quiet |= c->brief || c->columns.n > 0;
 	if (c->brief && !opt->compares)
 		usage_error("--brief: there is nothing to compare: give a list, -r or --against");
 	if (opt->requests.n > 0 && opt->compares)
@@ -391,8 +392,11 @@ static void settle(struct send_options *opt, const char *file)
 		opt->combinations *= g->row->is_list && g->is_given ? g->n : 1;
 }
 
-static const struct send_options defaults = {
-	.server = "", .timeout = -1, .gauge = {.wait = SOAK_WAIT}, .streams = 1};
+static const struct send_options defaults = {.server = "",
+					     .timeout = -1,
+					     .gauge = {.wait = SOAK_WAIT},
+					     .streams = 1,
+					     .compare.columns.kind = &trials_kind};
 
 /* Stores the options of a text of --vs over those of the command line. */
 static void read_other(const struct send_options *all, const char *text, const char *file,

@@ -8,7 +8,6 @@
 #include "lib/compare/comparison.h"
 #include "lib/load/gauge.h"
 #include "lib/net/socket.h"
-#include "lib/report/columns.h"
 
 #define WARMUP_MAX 100 /* seconds */
 
@@ -29,8 +28,7 @@ struct send_options {
 	int cport;                /* the own port of the first connection; 0: the kernel's choice */
 	struct gauge_setup gauge; /* whether and how the host's load is measured */
 	const struct send_method *method;
-	int family;             /* AF_INET, AF_INET6 or AF_UNSPEC */
-	struct columns columns; /* to print of each run, in place of the report; none: the report */
+	int family; /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct compare_options compare;
 	bool compares;    /* there is more than one run, or only a comparison has an option */
 	int combinations; /* of the lists' values, and of both instruments: runs of these options */

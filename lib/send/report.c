@@ -488,7 +488,7 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 		if (r->repeats)
 			json_bool(&r->json, "repeated", true);
 		json_report_close(&r->json, error);
-	} else if (opt->columns.n > 0) {
+	} else if (opt->compare.columns.n > 0) {
 		return;
 	} else if (res != NULL && (!opt->compares || r->fails)) {
 		if (opt->compares)

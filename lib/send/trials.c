@@ -6,121 +6,10 @@
 #include "lib/send/sender.h"
 
 /*
- * The tables.
+ * The plan.
  */
 
-/* Bytes of a call, in units of 1024 as the options have them. */
-static void append_size(char name[PLAN_NAME], const char *value, bool begins)
-{
-	uint64_t bytes = strtoull(value, NULL, 10);
-	int unit = 0;
-
-	for (; unit < 4 && bytes > 0 && bytes % 1024 == 0; unit++)
-		bytes /= 1024;
-	string_append(name, PLAN_NAME, "%" PRIu64 "%.*s%s", bytes, unit > 0, &" kmgt"[unit],
-		      begins ? " a call" : "");
-}
-
-static void append_streams(char name[PLAN_NAME], const char *value, bool begins)
-{
-	(void)begins;
-	string_append(name, PLAN_NAME, "%s stream%s", value, plural(strtoull(value, NULL, 10)));
-}
-
-static void append_receiver(char name[PLAN_NAME], const char *value, bool begins)
-{
-	(void)begins;
-	string_append(name, PLAN_NAME, "to %s", value);
-}
-
-static void append_port(char name[PLAN_NAME], const char *value, bool begins)
-{
-	(void)begins;
-	string_append(name, PLAN_NAME, "to port %s", value);
-}
-
-/* Of several receivers the method is known once the first run is over. */
-static const struct factor factors[] = {
-	[METHOD] = {"method", .is_named = true, .append = factor_append},
-	[BUFFER_SIZE] = {"blksize", .is_number = true, .append = append_size},
-	[STREAMS] = {"num_streams", .is_number = true, .follows_comma = true,
-		     .append = append_streams},
-	[INSTRUMENT] = {"instrument", .is_any = true, .follows_comma = true,
-			.append = factor_append_instrument},
-	[PORT] = {"port", .is_any = true, .is_apart = true, .append = append_port},
-	[RECEIVER_METHOD] = {"receiver_method", .is_any = true, .is_apart = true,
-			     .alias = &factors[PORT], .append = append_receiver},
-	[SETTING] = {"setting", .follows_comma = true, .append = factor_append},
-	[VS] = {"vs", .follows_comma = true, .is_label = true, .append = factor_append},
-};
-
-/* What is counted for each MiB, of the host of an end. */
-#define COUNT(of, key, who, what)                                                                  \
-	{                                                                                          \
-		key, of, .is_of_host = true, .count = who what                                     \
-	}
-#define COUNTS(of, who)                                                                            \
-	{"calls_per_mib", of, .count = who "calls/MiB"},                                           \
-		COUNT(of, "packets_in_per_mib", who, "packets/MiB in"),                            \
-		COUNT(of, "packets_out_per_mib", who, "packets/MiB out"),                          \
-		COUNT(of, "bytes_per_packet", who, "bytes/packet"),                                \
-		COUNT(of, "interrupts_per_mib", who, "interrupts/MiB"),                            \
-		COUNT(of, "reschedules_per_mib", who, "rescheduling interrupts/MiB"),              \
-		COUNT(of, "net_rx_per_mib", who, "NET_RX softirqs/MiB"),                           \
-		COUNT(of, "net_tx_per_mib", who, "NET_TX softirqs/MiB"),                           \
-		COUNT(of, "switches_per_mib", who, "switches/MiB"),                                \
-		COUNT(of, "tasks_us_per_kib", who, "CPU time of tasks, us/KiB")
-
-/* The groups of a profile. */
-#define GROUP(of, name, what)                                                                      \
-	{                                                                                          \
-		name "_us_per_kib", of, true, .group = (what)                                      \
-	}
-#define GROUPS(of)                                                                                 \
-	GROUP(of, "data_copy", "data copy"), GROUP(of, "tcp_ip", "TCP/IP"),                        \
-		GROUP(of, "skb", "socket buffers"), GROUP(of, "device", "network device"),         \
-		GROUP(of, "memory", "memory"), GROUP(of, "files", "page cache, files"),            \
-		GROUP(of, "locks", "locks"), GROUP(of, "scheduler", "scheduler, wake-ups"),        \
-		GROUP(of, "interrupts", "interrupts, timers"),                                     \
-		GROUP(of, "entry", "system call entry"), GROUP(of, "io_uring", "io_uring"),        \
-		GROUP(of, "filters", "netfilter, BPF"), GROUP(of, "user", "user"),                 \
-		GROUP(of, "other", "other")
-
-static const struct measure measures[] = {
-	[RATE] = {"bits_per_second", .title = "KiB/s", .ratio_key = "throughput_ratio",
-		  .verb = {"has", "has"}, .times = "times the throughput of"},
-	[LOAD] = {"load_percent", .is_of_load = true, .title = "load"},
-	[COST] = {"cost_us_per_kib", .is_of_load = true, .title = "cost, us/KiB",
-		  .ratio_key = "cost_ratio", .verb = {"costs", "costs the sender"},
-		  .times = "times as much as"},
-	[REMOTE_LOAD] = {"load_percent", 1, true, .title = "receiver: load"},
-	[REMOTE_COST] = {"cost_us_per_kib", 1, true, .title = "cost, us/KiB",
-			 .ratio_key = "cost_ratio",
-			 .verb = {"costs the receiver", "costs the receiver"},
-			 .times = "times as much as"},
-	[UNCERTAINTY] = {"load_uncertainty_percent", .is_of_load = true},
-	[REMOTE_UNCERTAINTY] = {"load_uncertainty_percent", 1, .is_of_load = true},
-	[SHARED] = {"load_shared_percent", .is_of_load = true},
-	[DRIFT] = {"drift_percent", .is_of_load = true},
-	COUNTS(0, ""),
-	COUNTS(1, "receiver: "),
-	GROUPS(0),
-	GROUPS(1),
-};
-
-/* What --save of 1.0.0 wrote. */
-static const struct alias aliases[] = {
-	{"buffer_bytes", "blksize", 1},
-	{"streams", "num_streams", 1},
-	{"kib_per_second", "bits_per_second", 8 * 1024},
-	{"receiver_load_percent", "remote_load_percent", 1},
-	{"receiver_load_uncertainty_percent", "remote_load_uncertainty_percent", 1},
-	{"receiver_cost_us_per_kib", "remote_cost_us_per_kib", 1},
-	{"receiver_unsafe", "remote_unsafe", 0},
-	{"pace_bytes_per_second", "pace", 1},
-	{"seconds", "duration", 1},
-	{"warmup_seconds", "omit", 1},
-};
+#define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 /* Options whose setting has the key of the quantity that they ask for, as in JSON. */
 static const struct {
@@ -129,26 +18,6 @@ static const struct {
 	{"time", "duration"}, {"warmup", "omit"},           {"server", "server"},
 	{"pace", "pace"},     {"congestion", "congestion"}, {"title", "title"},
 };
-
-#define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
-
-static const char *const setup[] = {"congestion", "duration",      "pace",      "interface",
-				    "mtu",        "offloads",      "cpu_model", "cpus_online",
-				    "hz",         "preempt_model", NULL};
-
-_Static_assert(LENGTH(measures) <= 64, "verdict.c has a set of them");
-
-const struct plan_kind trials_kind = {
-	"zcc",           factors,
-	measures,        aliases,
-	LENGTH(factors), LENGTH(measures),
-	LENGTH(aliases), .instrument = INSTRUMENT,
-	.setup = setup,  .witness = "files",
-};
-
-/*
- * The plan.
- */
 
 /* The values of factors, as options have them. */
 static void put_method(const struct send_options *opt, char value[PLAN_NAME])
@@ -386,33 +255,26 @@ void trials_note(struct plan *p, const struct send_options *opt, const struct se
 		note_remote(p, &res->received);
 }
 
-void trial_add(struct plan *p, int i, const struct send_result *res)
+static struct plan_result measured_by(const struct send_result *res)
 {
 	const struct figures *received = res->receipts > 0 ? &res->received : NULL;
 
-	plan_add(p, i,
-		 &(struct plan_result){{&res->sent, received},
-				       {result_host(res), res->local ? NULL : received}});
-	if (received != NULL)
+	return (struct plan_result){{&res->sent, received},
+				    {result_host(res), res->local ? NULL : received}};
+}
+
+void trial_add(struct plan *p, int i, const struct send_result *res)
+{
+	const struct plan_result measured = measured_by(res);
+
+	plan_add(p, i, &measured);
+	if (measured.end[1] != NULL)
 		plan_set_value(&p->run[i], RECEIVER_METHOD, p->run[i].sum[1].method);
 }
 
 /*
  * A run.
  */
-
-/* Prints the figures of --columns of a run that was added. */
-static void print_columns(const struct trials *a, const struct send_result *res)
-{
-	const struct columns *c = &a->opt->columns;
-	const struct figures *const end[2] = {&res->sent,
-					      res->receipts > 0 ? &res->received : NULL};
-
-	if (c->n > 0 && a->plan.added == 1)
-		columns_print(c, NULL, NULL);
-	if (c->n > 0)
-		columns_print(c, end, result_host(res));
-}
 
 /*
  * Checks a transfer, reports it, and adds complete figures to run i of the plan.  Returns NULL or what is
@@ -423,6 +285,7 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 {
 	const struct send_result *res = &t->result;
 	struct send_report *rep = a->report;
+	struct plan_result measured;
 	const char *error = a->run->is_broken ? a->run->failure
 					      : result_check(res, a->now.streams, why);
 
@@ -446,7 +309,8 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 	if (error == NULL && !rep->repeats) {
 		trials_note(&a->plan, &a->now, res, &rep->environment);
 		trial_add(&a->plan, i, res);
-		print_columns(a, res);
+		measured = measured_by(res);
+		columns_print(&a->opt->compare.columns, &a->plan, i, &measured);
 	}
 	return error;
 }
@@ -647,7 +511,7 @@ static double mean_seconds(const struct send_options *all)
 void trials_die(struct trials *a, const char *why)
 {
 	report_die(a->report, why);
-	if (a->comparison.is_wanted && a->plan.rounds > 0 && a->opt->columns.n == 0)
+	if (a->comparison.is_wanted && a->plan.rounds > 0)
 		comparison_print(&a->comparison, why);
 }
 
@@ -707,7 +571,7 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 	error = rounds_run(&r, why);
 	if (error == NULL)
 		error = fileset_error(&a->set[opt->zeros], why);
-	if (c->is_wanted && a->plan.rounds > 0 && opt->columns.n == 0)
+	if (c->is_wanted && a->plan.rounds > 0)
 		comparison_print(c, error);
 	for (i = 0; i < 2 && !a->run->is_broken; i++)
 		fileset_close(&a->set[i]);

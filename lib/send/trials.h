@@ -10,15 +10,8 @@
 #pragma once
 
 #include "lib/compare/rounds.h"
+#include "lib/send/measures.h"
 #include "lib/send/transfer.h"
-
-/* The factors of a run, in their order. */
-enum { METHOD, BUFFER_SIZE, STREAMS, INSTRUMENT, PORT, RECEIVER_METHOD, SETTING, VS };
-
-/* The measures of a run, in their order: the first five are compared. */
-enum { RATE, LOAD, COST, REMOTE_LOAD, REMOTE_COST, UNCERTAINTY, REMOTE_UNCERTAINTY, SHARED, DRIFT };
-
-extern const struct plan_kind trials_kind;
 
 struct trials {
 	const struct send_options *opt;

@@ -28,6 +28,17 @@ beside '--json: an object for each run, then the comparison; the CPU seconds are
 	    '.[4].comparison | .rounds == 2 and (.runs | map(.command) == ["sleep 0.01", "exit 0"]) and
 		all(.runs[]; .seconds.mean > 0 and .seconds_ratio.ratio > 0) and .options.vs == ["exit 0"]'
 ) & later
+beside '--columns: the figures of each run as TSV, under the names of commands and settings'; ( begin
+	exits 0 compare -r 2 --vs "printf 'b\t'" --setting a=: --setting c=: --columns setting,command,instrument,seconds -- true
+	printf '%s\t%s\t%s\n' setting command instrument a true idle a "printf 'b\t'" idle c true idle c "printf 'b\t'" idle >want
+	cut -f 1-3 out >names
+	{ cat want; sed 1d want | tac; } | diff - names
+	[ "$(awk '$NF > 0' out | wc -l)" -eq 9 ]
+	exits 0 "$cyclesoak" --columns list
+	grep -x cpu_seconds out
+	exits 125 compare --columns bytes -- true
+	grep -- "--columns: 'bytes' is no figure" err
+) & later
 beside 'the words of COMMAND arrive as they are, a single one is a line of sh, and what commands print is nowhere'; ( begin
 	exits 0 compare -r 1 --vs 'echo hid""den; head -c 1m /dev/zero; echo hid""den >&2' -- printf '%s|' 'a  b' '' "x'y\$z" '*'
 	not grep -aE 'hidden|a  b[|]' out err

@@ -154,6 +154,10 @@ beside '--columns: the figures of each run as TSV, of both ends, as --save has t
 	{ cat want; sed '3{h;d;};4G' rows; } | diff - out
 	exits 0 "$zcc" -s 0 -p "$PORT" --columns bytes ../file
 	printf '%s\n' bytes 300000 | diff - out
+	compare -m send,mmap -r 1 --setting 'a b=:' --setting c=: --vs '-P 2' --columns setting,method,num_streams,vs,bytes ../file
+	printf '%s\t%s\t%s\t%s\t%s\n' setting method num_streams vs bytes 'a b' send 1 - 300000 'a b' mmap 1 - 300000 \
+	    'a b' send 2 '-P 2' 600000 'a b' mmap 2 '-P 2' 600000 >want
+	{ cat want; sed '1d; s/^a b/c/' want; } | diff - out
 	check_usage "--columns: 'nope' is no figure (try --columns list)" zcc -s 0 --columns bytes,nope
 	exits 0 "$zcc" --columns list
 	grep -x cost_uncertainty_us_per_kib out
