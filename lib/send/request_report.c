@@ -233,39 +233,6 @@ static const char *ms_text(double seconds)
 	return text_of("%.*f", ms < 10 ? 3 : ms < 100 ? 1 : 0, ms);
 }
 
-/*
- * What takes such a time.  A delayed acknowledgement takes 40 ms (TCP_DELACK_MIN) and up to two of the kernel's
- * ticks more, a retransmission 200 ms or more (TCP_RTO_MIN), and that of a SYN 1 s (TCP_TIMEOUT_INIT, RFC 6298);
- * the client's clock may show a few ms less than the server waited.
- */
-static void hints_text(const struct requests *q)
-{
-	const struct latency *connecting = &q->stalled[STALL_CONNECTING];
-	struct latency waits = q->stalled[STALL_FIRST_BYTE];
-
-	latency_merge(&waits, &q->stalled[STALL_DATA]);
-	const uint64_t syn = latency_from(connecting, 900e6).n;
-	const uint64_t delayed = latency_from(&waits, 36e6).n - latency_from(&waits, 60e6).n;
-	const uint64_t resent = latency_from(&waits, 190e6).n;
-	const struct {
-		uint64_t n;
-		const char *time, *cause;
-	} hint[] = {
-		{syn, "connecting for 1 s or more", "a lost SYN, or a full accept queue"},
-		{connecting->n - syn, "connecting for less",
-		 "the path, or a host that was busy or stopped"},
-		{delayed, "40 to 60 ms", "a delayed acknowledgement, if not a busy server"},
-		{resent, "200 ms or more", "a retransmission, or a busy or stopped path or server"},
-		{waits.n - delayed - resent, "other times",
-		 "the path, or a host that was busy or stopped"}};
-	size_t i;
-
-	for (i = 0; i < sizeof(hint) / sizeof(hint[0]); i++)
-		if (hint[i].n > 0)
-			report("    %s (%" PRIu64 "): %s\n", hint[i].time, hint[i].n,
-			       hint[i].cause);
-}
-
 /* What this host did, before what the network may have done. */
 static void evidence_text(const struct requests *q)
 {
@@ -299,7 +266,6 @@ static void stalls_text(const struct requests *q, bool brief)
 			report("    %s: %" PRIu64 ", median %s ms, maximum %s ms\n", place_name[i],
 			       h->n, ms_text(latency_percentile(h, 0.5)),
 			       ms_text(latency_percentile(h, 1)));
-	hints_text(q);
 	for (i = 0; i < q->slow.kept && i < STALLS_FIRST; i++, s++)
 		report("    at %.3f s (%s): %s ms %s\n",
 		       seconds_between(q->slow.start_ns, s->at_ns), time_text(s->at_ns, false),
