@@ -326,10 +326,6 @@ void intervals_part(const struct intervals *s, const struct figures *f, const ch
 
 void intervals_end(struct intervals *s)
 {
-	if (s->n > 1)
-		printf("%" PRIu64 " intervals, %s: least %s, mean %s, greatest %s\n", s->n,
-		       s->requests ? "replies/s" : "KiB/s", grouped(s->least),
-		       grouped(per_second(s->amount, s->seconds)), grouped(s->most));
 	s->begun = false;
 	s->n = 0;
 	s->amount = s->seconds = s->most = 0;

@@ -12,7 +12,6 @@
 #define REQUESTS        100 /* connections of each size, unless -n is given, as in 1999 */
 #define BUILTIN_SECONDS 10  /* that the built-in set is sent for: a pass over it lasts 10 ms */
 #define STREAMS_MAX     1024
-#define PORT_MAX        65535
 #define BUFFER_MAX      (1u << 30)        /* bytes of a call, or of a socket buffer */
 #define CHUNK_MOST      100000000u        /* bytes of a call: more were meant as a rate */
 #define PACED_BYTES     (2.0 * 64 * 1024) /* two segments as long as the kernel makes them */
@@ -175,7 +174,7 @@ static const struct option_row rows[] = {
 	{"", "cport", "PORT",
 	 "connect from this port, further streams from the next ones, and further runs from "
 	 "those behind them",
-	 AT(INT, cport), .min = 1, .max = PORT_MAX, .is_shared = true},
+	 AT(INT, cport), .min = 1, .max = 65535, .is_shared = true},
 	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)",
 	 AT(DEVICE, sock.device)},
 	{"", "mptcp", NULL, "use Multipath TCP, which zcs --mptcp accepts", AT(FLAG, sock.mptcp)},
@@ -322,36 +321,6 @@ static void settle_comparison(struct send_options *opt)
 			"--request cannot be combined with a list of -P or -p, or -c with --idle");
 }
 
-/* The connections of all combinations of the lists' values. */
-static uint64_t connections(const struct send_options *opt)
-{
-	const struct given *g = option_given(&opt->given, "streams");
-	uint64_t n = 0;
-	int i;
-
-	if (g == NULL)
-		return (uint64_t)opt->streams * (uint64_t)opt->combinations;
-	for (i = 0; i < g->n; i++)
-		n += strtoull(g->value[i], NULL, 10) * (uint64_t)(opt->combinations / g->n);
-	return n;
-}
-
-/* Each connection of all runs, or of all sizes of --request, has a port of its own. */
-static void check_ports(const struct send_options *opt)
-{
-	uint64_t n = 0;
-	int i;
-
-	for (i = 0; i <= opt->others; i++)
-		n += connections(options_of(opt, i));
-	n *= (uint64_t)(opt->compare.settings.n > 0 ? opt->compare.settings.n : 1);
-	n *= (uint64_t)(opt->requests.n > 0 ? opt->requests.n : opt->compare.rounds);
-	if (opt->cport > 0 && (uint64_t)opt->cport + n - 1 > PORT_MAX)
-		usage_error("--cport: from port %d on there are not the %" PRIu64
-			    " that all connections need",
-			    opt->cport, n);
-}
-
 /* What users of iperf3 type, and do not mean here. */
 static void warn_of_letters(const struct send_options *opt)
 {
@@ -447,7 +416,6 @@ static void check(struct send_options *opt, const char *file)
 	check_preload(opt);
 	read_others(opt, file);
 	settle_comparison(opt);
-	check_ports(opt);
 	for (i = 0; opt->keep && i < opt->requests.n; i++)
 		if (opt->requests.size[i] == 0)
 			usage_error("--keep: a request of 0 bytes has no reply");

@@ -77,7 +77,6 @@ unknown option '-s': zcs is the server: run it without -s;zcs -s -p 0
 --bytes.*--time;zcc -s 0 --bytes 1m -t 1
 --wait: only with -c or -C;zcc -s 0 --wait 1
 --save: '' is no file;zcc -s 0 --save=
---cport: from port 65535 on there are not the 2 ;zcc -s 0 --cport 65535 -P 2
 --allow: '127.0.0.2,127.0.0.1/40' is not address\[/bits\]\[,...\];zcs -p 0 --allow 127.0.0.2,127.0.0.1/40
 'file';zcs file
 END
