@@ -185,8 +185,7 @@ static void group_object_end(struct report *r, const struct figures *f, const st
 void report_group(struct report *r, const struct figures *f, const struct stalls *stalls,
 		  bool summary)
 {
-	intervals_end(&r->intervals);
-	flush(r);
+	r->intervals.begun = false; /* the next group has a heading of its own */
 	if (r->opt->json) {
 		if (summary || f->bytes >= REPORT_LEAST_BYTES || r->json.depth > 0)
 			group_object_end(r, f, stalls);

@@ -293,8 +293,7 @@ static void print_figures(const struct intervals *s, const struct figures *f)
 void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
 		   const char *note)
 {
-	const double amount = s->requests ? (double)f->calls : (double)f->bytes / 1024;
-	const double rate = per_second(amount, f->seconds), tenths = s->period * 10;
+	const double tenths = s->period * 10;
 	const int places = fabs(tenths - round(tenths)) < 1e-6 ? 1 : 3;
 
 	if (!s->begun)
@@ -305,16 +304,6 @@ void intervals_row(struct intervals *s, const struct figures *f, double start, b
 	printf("%15s", text_of("%.*f-%.*f", places, start, places, start + f->seconds));
 	print_figures(s, f);
 	printf("%s%s%s\n", measured ? "" : "  warm-up", note[0] != '\0' ? "  " : "", note);
-	if (!measured)
-		return;
-	s->amount += amount;
-	s->seconds += f->seconds;
-	if (f->seconds < s->period / 2) /* the rest at the end */
-		return;
-	if (s->n == 0 || rate < s->least)
-		s->least = rate;
-	s->most = fmax(s->most, rate);
-	s->n++;
 }
 
 void intervals_part(const struct intervals *s, const struct figures *f, const char *name)
@@ -322,13 +311,6 @@ void intervals_part(const struct intervals *s, const struct figures *f, const ch
 	printf("%*s", s->timestamps ? 28 : 15, name);
 	print_figures(s, f);
 	printf("\n");
-}
-
-void intervals_end(struct intervals *s)
-{
-	s->begun = false;
-	s->n = 0;
-	s->amount = s->seconds = s->most = 0;
 }
 
 /*

@@ -60,13 +60,10 @@ bool rows_print(const char *heading, enum figure_group group, const struct figur
 		const struct figures *receiver);
 
 /*
- * A table of intervals: a heading, a row for each interval, and at the end the least, the mean and the greatest
- * throughput.
+ * A table of intervals: a heading, and a row for each interval.
  *
  *	struct intervals s = {.period = 1, .tcp = true};
  *	intervals_row(&s, &f, start, true, "");
- *	...
- *	intervals_end(&s);
  *
  * These functions print by printf(3): the caller flushes stdout, and learns whether that failed.
  */
@@ -76,23 +73,17 @@ struct intervals {
 	bool timestamps;          /* each row begins with the time of day */
 	bool tcp, load, requests; /* the table has these columns */
 	bool begun;               /* the heading was printed */
-	/* Of the rows that were measured; a short one has no part in `n` and the rates. */
-	uint64_t n;
-	double amount, seconds, least, most; /* KiB, or with `requests` replies; per second */
 };
 
 /*
  * Prints an interval that began after `start` seconds; `note` follows its figures.  An interval of a warm-up
- * is not `measured`: it is marked, and the last line omits it.
+ * is not `measured`: it is marked.
  */
 void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
 		   const char *note);
 
 /* Prints a part of an interval, such as one stream; `name` stands in place of the time. */
 void intervals_part(const struct intervals *s, const struct figures *f, const char *name);
-
-/* Ends the table, with the last line if it had two intervals or more. */
-void intervals_end(struct intervals *s);
 
 /*
  * Lines of items that break between two items before they are too wide.

@@ -477,7 +477,6 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 {
 	const struct send_options *opt = r->opt;
 
-	intervals_end(&r->intervals);
 	if (res != NULL && opt->debug > 0 && res->received.version[0] != '\0')
 		warnx("environment: the server has zc %s, kernel %s", res->received.version,
 		      res->received.kernel);

@@ -295,7 +295,6 @@ static void request_all(struct request_run *rr)
 		run_step(r, event, 2, rr);
 	if (r->opt->interval > 0)
 		on_interval(rr, now_ns());
-	intervals_end(&rr->report->intervals);
 	run_end(r);
 	netstat_read(&to);
 	rises_between(&from, &to, &rr->requester[0].counts.tcp, sizeof(to));

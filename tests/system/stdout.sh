@@ -50,7 +50,7 @@ ends_traced()
 	ended $ZCS
 	cat zcs.part zcs.err
 }
-interval=' +interval, s +KiB/s +rate| +[0-9.]+-[0-9.]+ +[0-9,]+ +[0-9.]+ [MG]bit/s|[0-9]+ intervals, .*'
+interval=' +interval, s +KiB/s +rate| +[0-9.]+-[0-9.]+ +[0-9,]+ +[0-9.]+ [MG]bit/s'
 beside 'stdout fails with EIO, then EAGAIN: lines that can be written later are whole'; ( begin; need strace
 	for e in EIO EAGAIN; do
 		serve_failing "$e" 2..3 -I 0.05
