@@ -369,7 +369,7 @@ static const struct option_row rows[] = {
 	{.help = "\nVerification:\n"},
 	{"", "verify", "quick",
 	 "measure loads of known size with each instrument and print whether the figures are right: "
-	 "five minutes on an idle host, or one with --verify=quick",
+	 "four minutes on an idle host, or one with --verify=quick",
 	 AT(WORD, verify), .optional = true, .alone = true,
 	 .not_with = "-C --idle --once --count --period --per-cpu -f --file " NOT_COMPARED},
 	{.help = "\nOutput:\n", .is_neutral = true},

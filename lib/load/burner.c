@@ -176,15 +176,10 @@ static void *job_main(void *arg)
 	return NULL;
 }
 
-void burner_open_or_die(struct burner *b, int rps_cpu, char why[DIE_MAX])
+void burner_open(struct burner *b, int rps_cpu, char why[DIE_MAX])
 {
-	struct path *loopback = &b->path[BURNER_LOOPBACK];
-	const char *failed;
+	const char *failed = open_paths(&b->path[BURNER_VETH], rps_cpu);
 
-	*loopback = (struct path){udp_socket(), udp_socket()};
-	if (join(loopback, INADDR_LOOPBACK) != 0)
-		die_errno("--verify: cannot open UDP sockets on loopback");
-	failed = open_paths(&b->path[BURNER_VETH], rps_cpu);
 	why[0] = '\0';
 	if (failed != NULL)
 		snprintf(why, DIE_MAX, "%s: %s", failed, strerror(errno));

@@ -3,7 +3,7 @@
  *
  *	struct burner_work work = {.share = 0.5, .rate = 100, .seconds = 1, .cpu = {0}, .n = 1};
  *
- *	burner_open_or_die(&b, 1, why);
+ *	burner_open(&b, 1, why);
  *	burner_run_or_die(&b, &work, &done);
  *	printf("%.3f of %.3f CPU-seconds\n", done.cpu_seconds, work.share * work.seconds);
  */
@@ -14,7 +14,6 @@
 /* How datagrams go from one thread to the other. */
 enum burner_path {
 	BURNER_NO_PATH,
-	BURNER_LOOPBACK,
 	BURNER_VETH,     /* between two network namespaces, by veth(4) */
 	BURNER_VETH_RPS, /* the same, with the softirqs on another CPU */
 	BURNER_PATHS
@@ -46,11 +45,11 @@ struct burner {
 /*
  * Opens the paths.  BURNER_VETH_RPS moves the softirqs to the CPU `rps_cpu` by receive packet steering
  * (Documentation/networking/scaling.rst): the work is the same, but no process is charged for it.  Stores an empty
- * string, or why only the loopback could be opened.  The process, which must have one thread, moves into the
+ * string, or why they could not be opened.  The process, which must have one thread, moves into the
  * receiver's network namespace; without privilege also into a user namespace, and before Linux 6.3 also into a
  * mount namespace.
  */
-void burner_open_or_die(struct burner *b, int rps_cpu, char why[DIE_MAX]);
+void burner_open(struct burner *b, int rps_cpu, char why[DIE_MAX]);
 
 /* Works, and returns when the work is done. */
 void burner_run_or_die(const struct burner *b, const struct burner_work *w, struct burner_done *d);

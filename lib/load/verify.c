@@ -45,7 +45,6 @@ void evidence_add(struct evidence *e, int instrument, enum verify_load c, const 
 	values_add(&s->half, l->uncertainty * l->cpus);
 	values_add(&s->ran, ran);
 	values_add(&s->excess, excess);
-	values_add(&s->rate, d->count / l->seconds);
 }
 
 /*
@@ -63,7 +62,7 @@ struct judge {
 
 /* The medians of a series. */
 struct medians {
-	double load, half, ran, excess, rate;
+	double load, half, ran, excess;
 };
 
 /* The medians of a load by the same instrument. */
@@ -72,8 +71,7 @@ static struct medians medians_of(const struct judge *j, enum verify_load c)
 	const struct series *s = &j->e->of[j->instrument][c];
 
 	return (struct medians){values_median(&s->load), values_median(&s->half),
-				values_median(&s->ran), values_median(&s->excess),
-				values_median(&s->rate)};
+				values_median(&s->ran), values_median(&s->excess)};
 }
 
 /* Appends a line with a figure alone. */
@@ -83,7 +81,7 @@ static struct verdict *line(struct verdicts *v, const char *step, const char *wh
 	struct verdict *r = &v->all[v->n++];
 
 	*r = (struct verdict){.step = step, .what = what, .unit = unit, .measured = measured};
-	r->half = r->expected = r->tolerance = NAN;
+	r->expected = r->tolerance = NAN;
 	r->kind = isnan(measured) ? VERDICT_NOT_RUN : VERDICT_FIGURE;
 	return r;
 }
@@ -188,15 +186,6 @@ static void judge_softirqs(const struct judge *j)
 	}
 }
 
-static void judge_wakes(const struct judge *j)
-{
-	const struct medians m = medians_of(j, j->c);
-	struct verdict *r = line_of(j, j->c, "wake-up", j->what, 1e6 * m.excess / m.rate);
-
-	r->unit = "us";
-	r->half = 1e6 * m.half / m.rate;
-}
-
 /*
  * Loads.
  */
@@ -215,10 +204,6 @@ static const struct {
 	[VERIFY_BURN_BOTH] = {{.share = 0.5, .rate = 100}, BOTH, judge_sum, NULL},
 	[VERIFY_VETH] = {{.rate = 2000, .path = BURNER_VETH}, BOTH, NULL, NULL},
 	[VERIFY_VETH_RPS] = {{.rate = 2000, .path = BURNER_VETH_RPS}, BOTH, judge_softirqs, NULL},
-	[VERIFY_WAKE_1] = {{.rate = 1000}, LAST, judge_wakes, "1,000 a second, each"},
-	[VERIFY_WAKE_5] = {{.rate = 5000}, LAST, judge_wakes, "5,000 a second, each"},
-	[VERIFY_WAKE_20] = {{.rate = 20000}, LAST, judge_wakes, "20,000 a second, each"},
-	[VERIFY_STREAM] = {{.rate = 2000, .path = BURNER_LOOPBACK}, BOTH, NULL, NULL},
 };
 
 /*
@@ -229,7 +214,7 @@ struct verify {
 	const struct gauge_setup *setup;
 	int zeros; /* loads of nothing with each instrument in each round */
 	struct burner burner;
-	struct cpus cpus, sibling; /* the other thread of the first CPU's core; empty: none */
+	struct cpus cpus;
 	struct evidence *evidence;
 };
 
@@ -267,7 +252,7 @@ static void measure_loads(const struct verify *v, struct gauge *g, int i)
 	int n;
 
 	for (c = 0; c < VERIFY_LOADS; c++) {
-		if (loads[c].work.path > BURNER_LOOPBACK && v->evidence->no_softirqs[0] != '\0')
+		if (loads[c].work.path != BURNER_NO_PATH && v->evidence->no_softirqs[0] != '\0')
 			continue;
 		for (n = c == VERIFY_ZERO ? v->zeros : 1; n > 0; n--)
 			measure_load(v, g, i, c);
@@ -275,8 +260,8 @@ static void measure_loads(const struct verify *v, struct gauge *g, int i)
 }
 
 /*
- * Measures everything with one instrument, or beside a soaked sibling.  The speed of a thread without soakers is
- * measured even if idle time cannot be.
+ * Measures everything with one instrument.  The speed of a thread without soakers is measured even if idle time cannot
+ * be.
  */
 static void measure_with(const struct verify *v, int i)
 {
@@ -293,10 +278,6 @@ static void measure_with(const struct verify *v, int i)
 	setup.idle = i == VERIFY_IDLE ? IDLE_BY_BEST : 0;
 	setup.own = true;
 	setup.what = "load";
-	if (i == VERIFY_SIBLING) {
-		setup.n_cpus = 0;
-		setup.on = v->sibling;
-	}
 	gauge_prepare_or_die(&g, &setup);
 	open = gauge_start(&g, LOAD_SECONDS);
 	if (open || i == VERIFY_IDLE) {
@@ -308,26 +289,11 @@ static void measure_with(const struct verify *v, int i)
 		values_add(&v->evidence->kept, y.kept);
 		values_add(&v->evidence->late, y.late);
 	}
-	if (open && i != VERIFY_SIBLING)
+	if (open)
 		measure_loads(v, &g, i);
 	for (c = 0; c < VERIFY_LOADS; c++)
 		v->evidence->of[i][c].unsafe |= g.missing;
 	gauge_stop(&g);
-}
-
-/* The other hardware thread of a CPU's core, if it is online. */
-static struct cpus sibling_of(int cpu)
-{
-	struct cpus threads = {.n = 0};
-	const char *path = text_of("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
-				   cpu);
-	char text[256];
-
-	if (file_read_line(path, text, sizeof(text)) == 0)
-		parse_cpus(text, &threads);
-	threads.id[0] = threads.id[threads.id[0] == cpu];
-	threads.n = threads.n > 1;
-	return threads;
 }
 
 void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct evidence *e)
@@ -337,16 +303,13 @@ void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct e
 
 	*e = (struct evidence){.steal = NAN};
 	v.cpus = gauge_cpus(setup);
-	v.sibling = sibling_of(v.cpus.id[0]);
 	e->cpus = v.cpus.n;
-	burner_open_or_die(&v.burner, v.cpus.id[v.cpus.n / 2], e->no_softirqs);
+	burner_open(&v.burner, v.cpus.id[v.cpus.n / 2], e->no_softirqs);
 	if (v.cpus.n == 1)
 		strcpy(e->no_softirqs, "softirqs cannot move: there is one CPU");
 	for (round = 0; round < rounds; round++) {
 		measure_with(&v, VERIFY_SOAK);
 		measure_with(&v, VERIFY_IDLE);
-		if (v.sibling.n > 0)
-			measure_with(&v, VERIFY_SIBLING);
 	}
 }
 
@@ -370,9 +333,6 @@ static void judge_thread(const struct evidence *e, struct verdicts *v)
 	       EXPECT_AT_MOST, 1e6 * YIELD_LATE, 0);
 	line(v, "price", "slowing by soaking", 100 - values_median(&speed[VERIFY_SOAK]) / alone,
 	     "%");
-	if (speed[VERIFY_SIBLING].n > 0)
-		line(v, "price", "slowing by its sibling",
-		     100 - values_median(&speed[VERIFY_SIBLING]) / alone, "%");
 	for (c = 0; c < VERIFY_LOADS; c++)
 		safe += e->of[VERIFY_SOAK][c].load.n;
 	for (i = 0; i < v->n && safe == 0; i++)
@@ -395,25 +355,6 @@ static void judge_loads(const struct evidence *e, struct verdicts *v)
 		}
 }
 
-/* The ratio of the loads of one stream by both instruments, with the interval of their scatter and of each load. */
-static void judge_stream(const struct evidence *e, struct verdicts *v)
-{
-	const struct series *a = &e->of[VERIFY_SOAK][VERIFY_STREAM];
-	const struct series *b = &e->of[VERIFY_IDLE][VERIFY_STREAM];
-	const double soaked = values_median(&a->load), idle = values_median(&b->load);
-	const struct estimate ratio = statistics_ratio_unpaired(a->load.x, a->load.n, b->load.x,
-								b->load.n);
-	struct verdict *r = line(v, "stream", "soaked / unsoaked", soaked / idle, "times");
-
-	r->half = soaked / idle *
-		  hypot(values_median(&a->half) / soaked, values_median(&b->half) / idle);
-	if (a->load.n > 1 && b->load.n > 1)
-		r->half = hypot(r->half, statistics_half(&ratio));
-	r->loads = a->load.n + b->load.n;
-	r->unsafe_loads = a->unsafe_loads + b->unsafe_loads;
-	r->unsafe = a->unsafe | b->unsafe;
-}
-
 void verdicts_of(const struct evidence *e, struct verdicts *v)
 {
 	int i;
@@ -421,7 +362,6 @@ void verdicts_of(const struct evidence *e, struct verdicts *v)
 	*v = (struct verdicts){.n = 0};
 	judge_thread(e, v);
 	judge_loads(e, v);
-	judge_stream(e, v);
 	for (i = 0; i < v->n; i++)
 		v->count[v->all[i].kind]++;
 }

@@ -24,8 +24,7 @@ void values_add(struct values *v, double x);
 /* The median, or NAN of none. */
 double values_median(const struct values *v);
 
-/* The two instruments, and the soaking of a sibling alone, which only slows a lone thread. */
-enum { VERIFY_SOAK, VERIFY_IDLE, VERIFY_INSTRUMENTS, VERIFY_SIBLING = VERIFY_INSTRUMENTS };
+enum { VERIFY_SOAK, VERIFY_IDLE, VERIFY_INSTRUMENTS };
 
 /* What is measured with each instrument. */
 enum verify_load {
@@ -37,10 +36,6 @@ enum verify_load {
 	VERIFY_BURN_BOTH, /* 50 % of the first CPU and of the last */
 	VERIFY_VETH,
 	VERIFY_VETH_RPS,
-	VERIFY_WAKE_1, /* 1,000 wake-ups per second */
-	VERIFY_WAKE_5,
-	VERIFY_WAKE_20,
-	VERIFY_STREAM,
 	VERIFY_LOADS
 };
 
@@ -49,7 +44,6 @@ struct series {
 	struct values load, half; /* the load, and half of its 95 % confidence interval */
 	struct values ran;        /* the burner's CPU time, by the clock of this process */
 	struct values excess;     /* the load less the burner's CPU time */
-	struct values rate;       /* what the burner counted, per second */
 	int unsafe_loads;
 	unsigned
 		unsafe; /* the reasons of the unsafe loads, or why the load is not measured at all */
@@ -57,9 +51,9 @@ struct series {
 
 struct evidence {
 	int cpus;
-	struct series of[VERIFY_INSTRUMENTS + 1][VERIFY_LOADS];
-	struct values kept, late;                    /* of yield_measure() beside the soakers */
-	struct values speed[VERIFY_INSTRUMENTS + 1]; /* turns per CPU-second of a lone thread */
+	struct series of[VERIFY_INSTRUMENTS][VERIFY_LOADS];
+	struct values kept, late;                /* of yield_measure() beside the soakers */
+	struct values speed[VERIFY_INSTRUMENTS]; /* turns per CPU-second of a lone thread */
 	double steal; /* the greatest share of the CPU time that the hypervisor took during a load */
 	char no_softirqs[DIE_MAX]; /* why softirqs cannot be moved; empty if they can be */
 };
@@ -84,7 +78,7 @@ struct verdict {
 	const char *step, *what;
 	const char *instrument; /* its name in reports; NULL: the line is about neither */
 	const char *unit;
-	double measured, half; /* `half` is half of the 95 % confidence interval; NAN: not known */
+	double measured;
 	enum verdict_relation relation;
 	double expected, tolerance;
 	enum verdict_kind kind;

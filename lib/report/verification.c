@@ -15,13 +15,11 @@ static const char *const relations[] = {"at_least", NULL, "at_most", "equal"};
 
 static void report_line(const struct verdict *r)
 {
-	const int digits = r->unit[0] == 'C' ? 3 : r->unit[0] == 't' ? 2 : 1;
+	const int digits = r->unit[0] == 'C' ? 3 : 1;
 	const char *measured = "-", *expected = "";
 
 	if (!isnan(r->measured))
-		measured = text_of("%s%s %s", decimal(r->measured, digits),
-				   isnan(r->half) ? "" : text_of(" +-%.*f", digits, r->half),
-				   r->unit);
+		measured = text_of("%s %s", decimal(r->measured, digits), r->unit);
 	if (r->relation == EXPECT_EQUAL && !isnan(r->expected + r->tolerance))
 		expected = text_of("%.*f +-%.*f", digits, r->expected, digits, r->tolerance);
 	else if (r->relation != EXPECT_NOTHING && !isnan(r->expected + r->tolerance))
@@ -79,7 +77,6 @@ static void json_verdict(struct json *j, const struct verdict *r)
 	json_string(j, "instrument", r->instrument);
 	json_string(j, "unit", r->unit);
 	json_number(j, "measured", r->measured);
-	json_number(j, "uncertainty", r->half);
 	if (r->relation != EXPECT_NOTHING) {
 		json_string(j, "relation", relations[r->relation - EXPECT_AT_LEAST]);
 		json_number(j, "expected", r->expected);

@@ -33,8 +33,6 @@ static void fill(void)
 		add(i, VERIFY_BURN_BOTH, 1.02, 1);
 		add(i, VERIFY_VETH, 0.8, 0.6);
 		add(i, VERIFY_VETH_RPS, 0.8, 0.4);
-		for (c = VERIFY_WAKE_1; c <= VERIFY_STREAM; c++)
-			add(i, c, 0.012, 0.01);
 	}
 }
 
@@ -75,13 +73,6 @@ static void test_all_pass(void)
 	ok(near(v->measured, 0.51) && near(v->expected, 0.5) && near(v->tolerance, 0.03) &&
 		   v->kind == VERDICT_PASS && v->loads == 1,
 	   "a burner's tolerance is the interval and a hundredth of a CPU");
-	v = judged("1,000 a second, each", "soaking");
-	ok(near(v->measured, 2) && near(v->half, 20) && v->kind == VERDICT_FIGURE,
-	   "the excess over the burner's clock is that of a wake-up, in us");
-	ok(near(judged("soaked / unsoaked", "")->measured, 1), "the same loads have the ratio 1");
-	values_add(&evidence.speed[VERIFY_SIBLING], 75);
-	ok(near(judged("slowing by its sibling", "")->measured, 25),
-	   "a core with two threads has the price of soaking the other");
 }
 
 /* Where n figures have a wrong value that line fails, and the status is 1. */
