@@ -299,7 +299,7 @@ static const struct option_row rows[] = {
 		 "\n"
 		 "Calibration:\n"},
 	{"C", "calibrate", NULL,
-	 "calibrate on the idle host (4 to 10 seconds) and exit; periods need this or --idle",
+	 "calibrate on the idle host (5 seconds) and exit; periods need this or --idle",
 	 AT(FLAG, calibrate), .alone = true,
 	 .not_with = "--period --count --once --per-cpu --json " NOT_COMPARED},
 	{"", "force", NULL, "with -C, calibrate even if the host is busy", AT(FLAG, force),

@@ -42,7 +42,7 @@ struct instrument {
 /* The instruments.  What is spun is, of by_idle_time, time asleep. */
 extern const struct instrument_kind by_soaking, by_idle_time;
 
-#define WINDOWS_MAX 40
+#define WINDOWS_MAX 20
 
 /* A measurement in progress, window after window. */
 struct windows {

@@ -4,26 +4,8 @@
 
 #include "lib/load/baseline.h"
 
-#define CAL_WINDOWS     4                           /* windows of a round: a second */
-#define CAL_ROUNDS      (WINDOWS_MAX / CAL_WINDOWS) /* rounds at most */
-#define CAL_TOLERANCE   0.005 /* shares of load by which rounds may differ that agree */
-#define CAL_AGREE       4     /* rounds in a row that must agree */
-#define CAL_BUSY_ROUNDS 2     /* busy rounds in a row that show a busy machine: one may pass */
-
-/* By how much the shares of the last CAL_AGREE of n rounds differ; INFINITY for fewer rounds. */
-static double rounds_spread(const double *share, int n)
-{
-	double min = INFINITY, max = -INFINITY;
-	int i;
-
-	if (n < CAL_AGREE)
-		return INFINITY;
-	for (i = n - CAL_AGREE; i < n; i++) {
-		min = fmin(min, share[i]);
-		max = fmax(max, share[i]);
-	}
-	return max - min;
-}
+#define CAL_ROUNDS  5 /* of a second each */
+#define CAL_WINDOWS 4 /* of a round */
 
 /* Host name, kernel and CPU model: a calibration holds only where they are the same. */
 static void describe_machine(char *buf, size_t size)
@@ -60,48 +42,23 @@ static void calibration_print(FILE *f, const void *calibration)
 	}
 }
 
-/* The rounds of a calibration so far. */
-struct rounds {
-	double share[CAL_ROUNDS]; /* of the time that tasks left */
-	int n, busy;              /* their number, and that of the busy ones at the end */
-	double spread;            /* by how much the last four differ, in shares of load */
-};
-
-/* Adds a round.  Returns whether another one is needed: the last four do not agree, and the last two were not busy. */
-static bool rounds_add(struct rounds *r, const struct load_sample *from,
-		       const struct load_sample *to, double most)
-{
-	const double time = to->time - from->time;
-	const double stolen = fmax(0, to->stolen - from->stolen); /* it may be NAN */
-
-	r->share[r->n++] = (to->spin - from->spin + stolen) / time;
-	r->busy = (to->tasks - from->tasks) / time > most ? r->busy + 1 : 0;
-	r->spread = rounds_spread(r->share, r->n);
-	return r->spread > CAL_TOLERANCE && r->n < CAL_ROUNDS && r->busy < CAL_BUSY_ROUNDS;
-}
-
-/*
- * Measures rounds of a second, and prints each.  A round is busy in which other tasks had more than the share `most`.
- * *spread is by how much the last four rounds differ: above CAL_TOLERANCE they do not agree.
- */
-static void calibrate(struct soaker *s, struct calibration *c, double most, double *spread)
+/* Measures rounds of a second, and prints each. */
+static void calibrate(struct soaker *s, struct calibration *c)
 {
 	const struct instrument in = {&by_soaking, .soaker = s};
 	struct windows *w = windows_start(&in, &c->cpus);
 	const struct load_sample *from, *to;
-	struct rounds r = {.n = 0};
 	int i;
 
-	do {
+	while (w->n < CAL_ROUNDS * CAL_WINDOWS) {
 		for (i = 0; i < CAL_WINDOWS; i++)
 			windows_add(w);
 		from = windows_at(w, w->n - CAL_WINDOWS, c->cpus.n);
 		to = windows_at(w, w->n, c->cpus.n);
 		report("calibrating: %.0f loops/sec\n",
 		       (to->work - from->work) * c->cpus.n / (to->time - from->time));
-	} while (rounds_add(&r, from, to, most));
-	*spread = r.spread;
-	windows_store(w, (r.busy < CAL_BUSY_ROUNDS ? CAL_AGREE : r.busy) * CAL_WINDOWS, c);
+	}
+	windows_store(w, w->n, c);
 	for (i = 0; i < c->cpus.n; i++)
 		c->total += (1 - c->cpu[i].tasks) * c->cpu[i].spin * c->cpu[i].speed;
 	free(w);
@@ -115,7 +72,6 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 	struct lock_holder h;
 	struct soaker *s;
 	const char *why;
-	double spread;
 	int held;
 
 	describe_machine(c.machine, sizeof(c.machine));
@@ -123,7 +79,7 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 	why = soaker_start(&s, &c.cpus, wait, false, &h);
 	if (why != NULL)
 		die("%s", why);
-	calibrate(s, &c, force ? INFINITY : CAL_BUSY, &spread);
+	calibrate(s, &c);
 	soaker_stop(s);
 	held = baseline_starved(&c);
 	if (c.others > CAL_BUSY && !force)
@@ -132,10 +88,6 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 		    "calibration still holds when it is busy");
 	if (held >= 0)
 		die("CPU %d was fully busy: stop what has the CPU, and repeat", cpus->id[held]);
-	if (spread > CAL_TOLERANCE)
-		warnx("the machine is unsteady: the last rounds differ by %.1f points of load: "
-		      "calibrate again",
-		      100 * spread);
 	if (c.others > CAL_BUSY)
 		warnx(busy, 100 * c.others,
 		      c.others > CAL_FULL ? "the load is not reported against this calibration"

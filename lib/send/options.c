@@ -210,7 +210,7 @@ static const struct option_row rows[] = {
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec)",
 	 AT(FILE, gauge.file), .only_with = "-c or -C"},
-	{"C", "calibrate", NULL, "calibrate on the idle host, for 4 to 10 seconds, and exit",
+	{"C", "calibrate", NULL, "calibrate on the idle host, for 5 seconds, and exit",
 	 AT(FLAG, calibrate), .alone = true,
 	 .not_with = "--server --request --cpu-load --idle --json --json-stream"},
 	{"", "force", NULL, "with -C, calibrate even if the host is busy", AT(FLAG, force),

@@ -45,12 +45,10 @@ it 'cyclesoak -C is killed as it renames its file: the old one is whole'; ( begi
 "$HELPERS/burn" 0 60 $((cpus * 10 < 60 ? cpus * 10 : 60)) >/dev/null &
 busy=$!
 remember $busy
-undisturbed '-C on a busy machine: prints how much of it after a few rounds, exits 1, writes nothing'
+undisturbed '-C on a busy machine: prints how much of it, exits 1, writes nothing'
 while again; do ( begin
 	status 1 "$cyclesoak" -C -f busy
 	tail -n 1 err | grep -q "not idle: other programs took [0-9.]*% of it (see top(1)): stop them, " err
-	not grep unsteady err
-	[ "$(grep -c '^calibrating: ' out)" -lt 4 ]
 	not [ -e busy ]
 ); done
 BUSY_TURNS=2

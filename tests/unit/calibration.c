@@ -3,40 +3,6 @@
 
 #include "tests/unit/unit.h"
 
-/* The shares of rounds, in percent, behind a `b` if the round is busy: how many are made. */
-static void test_end_of_rounds(void)
-{
-	static const struct {
-		const char *rounds, *title;
-		int n;
-	} cases[] = {
-		{"1234555555", "rounds end when four in a row agree", 8},
-		{"1212121212", "rounds that never agree end after ten", 10},
-		{"b12b34b51b23b45", "busy rounds that are not in a row do not end them", 10},
-		{"1b2b3456", "two busy rounds in a row end them", 3},
-		{"5555", "four rounds that agree from the start are enough", 4},
-	};
-	const double share[] = {0.5, 0.95, 0.93, 0.96, 0.94};
-	const char *at;
-	size_t i;
-
-	ok(isinf(rounds_spread(share, 3)) && near(rounds_spread(share, 4), 0.46) &&
-		   near(rounds_spread(share, 5), 0.03),
-	   "the last four rounds must agree, whatever was before");
-	for (i = 0; i < LENGTH(cases); i++) {
-		struct load_sample from = {.time = 1}, to = {.time = 5, .spin = 2};
-		struct rounds r = {.n = 0};
-
-		at = cases[i].rounds;
-		do {
-			to.tasks = *at == 'b' ? 2 : 0;
-			at += *at == 'b';
-			to.stolen = 0.04 * (*at++ - '0'); /* the hypervisor took as many percent */
-		} while (rounds_add(&r, &from, &to, 0.4));
-		ok(r.n == cases[i].n, "%s", cases[i].title);
-	}
-}
-
 #define TEXT_OF(macro) #macro
 #define TEXT(macro)    TEXT_OF(macro)
 #define FORMAT         TEXT(SOAK_FORMAT)
@@ -130,4 +96,4 @@ static void test_fit(void)
 	unlink(path);
 }
 
-TESTS(test_end_of_rounds, test_good, test_bad, test_fit)
+TESTS(test_good, test_bad, test_fit)
