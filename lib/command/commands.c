@@ -23,10 +23,9 @@ static const struct factor factors[] = {
 
 static const struct measure measures[] = {
 	{"cpu_seconds", .is_of_load = true, .title = "CPU seconds",
-	 .ratio_key = "cpu_seconds_ratio", .verb = {"takes", "takes"},
-	 .times = "times the CPU time of"},
+	 .ratio_key = "cpu_seconds_ratio", .verb = "takes", .times = "times the CPU time of"},
 	{"load_percent", .is_of_load = true, .title = "load"},
-	{"seconds", .title = "seconds", .ratio_key = "seconds_ratio", .verb = {"takes", "takes"},
+	{"seconds", .title = "seconds", .ratio_key = "seconds_ratio", .verb = "takes",
 	 .times = "times as long as"},
 	{"load_uncertainty_percent", .is_of_load = true},
 	{"load_shared_percent", .is_of_load = true},

@@ -85,18 +85,6 @@ bool is_known(const struct plan *p, int measure)
 	return false;
 }
 
-/* Whether the measure is known of the other end, too. */
-static bool has_two_ends(const struct plan *p, const struct measure *m)
-{
-	const struct measure *other = p->kind->measure;
-	int i;
-
-	for (i = 0; i < p->kind->measures; i++, other++)
-		if (other->end != m->end && strcmp(other->key, m->key) == 0 && is_known(p, i))
-			return true;
-	return false;
-}
-
 const char *name_in(const struct plan *p, const struct plan *of, int i)
 {
 	return text_of("%s%s", name_of(p, i, differing_in(p)),
@@ -132,7 +120,5 @@ struct ratio ratio_of(const struct plan *p, int i, int measure)
 
 const char *ratio_text(const struct plan *p, int measure, const struct ratio *r)
 {
-	const struct measure *m = &p->kind->measure[measure];
-
-	return text_of("%s %s", m->verb[has_two_ends(p, m)], times_text(&r->e, r->unsafe));
+	return text_of("%s %s", p->kind->measure[measure].verb, times_text(&r->e, r->unsafe));
 }

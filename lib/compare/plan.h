@@ -56,8 +56,7 @@ struct measure {
 	const char *title;
 	/* Its ratio, in JSON and in words; NULL: there is none. */
 	const char *ratio_key;
-	const char
-		*verb[2];  /* before the ratio; the second if the other end has the measure, too */
+	const char *verb;  /* before the ratio */
 	const char *times; /* behind it */
 };
 

@@ -79,15 +79,13 @@ static const struct factor factors[] = {
 
 static const struct measure measures[] = {
 	[RATE] = {"bits_per_second", .title = "KiB/s", .ratio_key = "throughput_ratio",
-		  .verb = {"has", "has"}, .times = "times the throughput of"},
+		  .verb = "has", .times = "times the throughput of"},
 	[LOAD] = {"load_percent", .is_of_load = true, .title = "load"},
 	[COST] = {"cost_us_per_kib", .is_of_load = true, .title = "cost, us/KiB",
-		  .ratio_key = "cost_ratio", .verb = {"costs", "costs the sender"},
-		  .times = "times as much as"},
+		  .ratio_key = "cost_ratio", .verb = "costs", .times = "times as much as"},
 	[REMOTE_LOAD] = {"load_percent", 1, true, .title = "receiver: load"},
 	[REMOTE_COST] = {"cost_us_per_kib", 1, true, .title = "cost, us/KiB",
-			 .ratio_key = "cost_ratio",
-			 .verb = {"costs the receiver", "costs the receiver"},
+			 .ratio_key = "cost_ratio", .verb = "costs the receiver",
 			 .times = "times as much as"},
 	[UNCERTAINTY] = {"load_uncertainty_percent", .is_of_load = true},
 	[REMOTE_UNCERTAINTY] = {"load_uncertainty_percent", 1, .is_of_load = true},
