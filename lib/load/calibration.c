@@ -69,14 +69,14 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
 				   "(see top(1)): %s";
 	struct calibration c = {.cpus = *cpus};
+	struct lock_holder h;
 	struct soaker *s;
 	const char *why;
 	int held;
-	bool soaked;
 
 	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn(cpus->n == sysconf(_SC_NPROCESSORS_ONLN));
-	why = soaker_start(&s, &c.cpus, wait, false, &soaked);
+	why = soaker_start(&s, &c.cpus, wait, false, &h);
 	if (why != NULL)
 		die("%s", why);
 	calibrate(s, &c);

@@ -176,8 +176,8 @@ bool gauge_start_instrument(struct gauge *g)
 	const bool soak = g->setup->soak, by_clock = g->setup->idle == IDLE_BY_CLOCK;
 	const struct cpus *cpus = &g->calibration.cpus;
 	struct instrument in = {.kind = &by_soaking};
-	bool held = false;
-	const char *why = soak ? soaker_start(&in.soaker, cpus, g->setup->wait, false, &held)
+	struct lock_holder h = {.pid = -1};
+	const char *why = soak ? soaker_start(&in.soaker, cpus, g->setup->wait, false, &h)
 			       : idle_start(&in, cpus, by_clock);
 
 	if (why == NULL) {
@@ -189,7 +189,7 @@ bool gauge_start_instrument(struct gauge *g)
 		profile_start(g->instrument.profile);
 		return true;
 	}
-	g->missing = held ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
+	g->missing = h.pid >= 0 ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
 	if (g->setup->never_idle || (!soak && by_clock))
 		die("%s", why);
 	if (is_first_line(g, g->missing))

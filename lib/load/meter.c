@@ -141,13 +141,14 @@ static void baseline_take(struct meter *m)
  * The state machine: the function of each state returns the next state, and when to look again.
  */
 
-/* Prints, once while it is so, that another program soaks. */
-static void say_blocked(struct meter *m)
+/* Names the program that soaks, unless it was the last one named. */
+static void name_holder(struct meter *m)
 {
-	if (!m->blocked_said)
-		warnx("the load is not measured while another program soaks the CPUs: stop it, or "
-		      "start zcs without -c: " SOAKED_BY);
-	m->blocked_said = true;
+	if (m->named != m->holder.pid)
+		warnx("the load is not measured while %s (pid %d) soaks the CPUs: stop it, or start "
+		      "zcs without -c (on one host one -c measures both ends)",
+		      m->holder.name, m->holder.pid);
+	m->named = m->holder.pid;
 }
 
 static struct step parked(struct meter *m, uint64_t now, bool clients)
@@ -161,13 +162,12 @@ static struct step parked(struct meter *m, uint64_t now, bool clients)
 	if (now < at)
 		return (struct step){m->state, at};
 	m->retry_ns = now + RETRY_NS;
-	if (soaker_unpark(m->gauge.instrument.soaker)) {
-		m->blocked_said = false;
+	if (soaker_unpark(m->gauge.instrument.soaker, &m->holder)) {
 		profile_start(m->gauge.instrument.profile);
 		return (struct step){METER_SETTLING, now + SOAK_SETTLE_NS};
 	}
 	if (clients)
-		say_blocked(m);
+		name_holder(m);
 	return (struct step){clients ? METER_BLOCKED : METER_PARKED, m->retry_ns};
 }
 
@@ -244,23 +244,23 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 	struct gauge *g = &m->gauge;
 	struct calibration *c = &g->calibration;
 	const char *why;
-	bool held = false;
 
 	gauge_prepare_or_die(g, setup);
 	g->baseline = c->cpu != NULL ? BASELINE_FILE : BASELINE_IDLE;
 	m->wanted = true;
+	m->named = m->holder.pid = -1;
 	pthread_rwlock_init(&m->lock, NULL);
 	if (setup->soak) {
 		g->instrument.kind = &by_soaking;
-		why = soaker_start(&g->instrument.soaker, &c->cpus, SOAK_WAIT, true, &held);
+		why = soaker_start(&g->instrument.soaker, &c->cpus, SOAK_WAIT, true, &m->holder);
 		if (why != NULL)
 			die("%s", why);
 		gauge_open_profile(g);
 	} else if (!gauge_start_instrument(g)) {
 		return;
 	}
-	if (held) {
-		say_blocked(m);
+	if (m->holder.pid >= 0) {
+		name_holder(m);
 		return;
 	}
 	if (g->baseline == BASELINE_IDLE) {

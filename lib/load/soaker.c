@@ -4,7 +4,9 @@
 #include <linux/futex.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "lib/load/keeper.h"
@@ -29,24 +31,50 @@
 #define LOCK_FILE   "/dev/zero"
 #define LOCK_TRY_NS 10000000 /* between two tries */
 
-/* Tries once to take the lock. */
-static bool lock_try(int fd)
+/* The pid of the lock's holder as /proc/locks has it (proc_locks(5)), 0 if it has none. */
+static pid_t lock_holder(int fd)
+{
+	FILE *f = fopen("/proc/locks", "re");
+	unsigned major, minor;
+	unsigned long long inode;
+	struct stat st = {0};
+	char line[256];
+	int pid, found = 0, n;
+
+	fstat(fd, &st);
+	while (f != NULL && found == 0 && fgets(line, sizeof(line), f) != NULL) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		n = sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major, &minor, &inode);
+		if (n == 4 && inode == st.st_ino && makedev(major, minor) == st.st_dev)
+			found = pid;
+	}
+	if (f != NULL)
+		fclose(f);
+	return found;
+}
+
+/* Tries once to take the lock.  If another program has it, stores that program in *h. */
+static bool lock_try(int fd, struct lock_holder *h)
 {
 	if (TEMP_FAILURE_RETRY(flock(fd, LOCK_EX | LOCK_NB)) == 0)
 		return true;
 	if (errno != EWOULDBLOCK) /* no wait would help */
 		die_errno("cannot lock " LOCK_FILE);
+	h->pid = lock_holder(fd);
+	if (h->pid <= 0 ||
+	    file_read_line(text_of("/proc/%d/comm", h->pid), h->name, sizeof(h->name)) != 0)
+		strcpy(h->name, "a program of another PID namespace or user");
 	return false;
 }
 
-/* Tries to take the lock for `seconds`; returns whether it did. */
-static bool lock_take(int fd, double seconds)
+/* Tries to take the lock for `seconds`.  If another program still has it then, stores that program in *h. */
+static bool lock_take(int fd, double seconds, struct lock_holder *h)
 {
 	long tries = lround(seconds * 1e9 / LOCK_TRY_NS);
 	sigset_t stop, old;
 
 	stop_signals(&stop);
-	while (!lock_try(fd)) {
+	while (!lock_try(fd, h)) {
 		if (tries-- <= 0)
 			return false;
 		/* A signal may end the program here, even if the program has blocked it. */
@@ -212,7 +240,7 @@ static void soaker_free(struct soaker *s)
 }
 
 const char *soaker_start(struct soaker **started, const struct cpus *cpus, double wait,
-			 bool parkable, bool *held)
+			 bool parkable, struct lock_holder *h)
 {
 	const size_t size = sizeof(struct soaker) + (size_t)cpus->n * sizeof(struct soak_cpu);
 	struct soaker *s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -220,7 +248,7 @@ const char *soaker_start(struct soaker **started, const struct cpus *cpus, doubl
 	const char *why;
 	int i;
 
-	*held = false;
+	h->pid = -1;
 	if (s == MAP_FAILED || (s->lock = open_retry(LOCK_FILE, O_RDONLY)) < 0) {
 		why = text_of("cannot start the soakers: memory, or " LOCK_FILE ": %s",
 			      strerror(errno));
@@ -237,10 +265,12 @@ const char *soaker_start(struct soaker **started, const struct cpus *cpus, doubl
 		s->cpu[i].id = cpus->id[i];
 		s->cpu[i].soaker = s;
 	}
-	*held = !lock_take(s->lock, wait);
-	s->parked = *held;
-	if (*held && !parkable)
-		why = "CPUs are being soaked already: wait for it (--wait SECS) or stop it: " SOAKED_BY;
+	s->parked = !lock_take(s->lock, wait, h);
+	if (s->parked != 0 && !parkable)
+		why = text_of(
+			"CPUs are being soaked already, by %s (pid %d): wait for it (--wait SECS) or "
+			"stop it (on one host one -c measures both ends)",
+			h->name, h->pid);
 	else
 		why = soaker_fork(s);
 	if (why != NULL) {
@@ -259,10 +289,10 @@ void soaker_park(struct soaker *s)
 	flock(s->lock, LOCK_UN);
 }
 
-bool soaker_unpark(struct soaker *s)
+bool soaker_unpark(struct soaker *s, struct lock_holder *h)
 {
 	soaker_check_or_die(s);
-	if (!lock_try(s->lock))
+	if (!lock_try(s->lock, h))
 		return false;
 	atomic_store(&s->parked, 0);
 	syscall(SYS_futex, &s->parked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

@@ -1,7 +1,7 @@
 /*
  * soaker.h: keeps every CPU busy at the lowest priority, and counts how much idle work was done.
  *
- *	why = soaker_start(&s, &cpus, SOAK_WAIT, false, &held);
+ *	why = soaker_start(&s, &cpus, SOAK_WAIT, false, &holder);
  *	if (why != NULL)
  *		die("%s", why);
  *	soak_count(s, 0, &from);
@@ -20,13 +20,16 @@
 #include "lib/load/profile.h"
 #include "lib/load/yield.h"
 
-/* How to find the other program that soaks. */
-#define SOAKED_BY "lslocks(8) has it, for /dev/zero (on one host one -c measures both ends)"
-
 #define SOAK_FORMAT    5         /* version of the calibration file, and of the loop it counts */
 #define SOAK_SETTLE_NS 100000000 /* from the soakers' start until they count undisturbed */
 
 struct soaker;
+
+/* The program that has the lock of the soakers. */
+struct lock_holder {
+	pid_t pid;     /* 0: not known */
+	char name[64]; /* a description if the process cannot be read */
+};
 
 /*
  * What one soaker, or all of them, has done up to a moment: as counted, or with `spin` and `work` divided by
@@ -50,22 +53,23 @@ struct load_sample {
 
 /*
  * Starts soaking and returns NULL when the soaker of every CPU runs, or why that cannot be.
- * *held is whether another set of soakers still runs after `wait` seconds.  Beside another set soakers that are parkable sleep from the start, without the lock; others cannot be.
+ * If another set of soakers still runs after `wait` seconds, stores the program that has it in *h, otherwise makes
+ * h->pid -1.  Beside another set soakers that are parkable sleep from the start, without the lock; others cannot be.
  * Warns if a CPU leaves its soaker no time, if the soakers may take CPU from other programs, and if they do not yield
  * to them.  To be called before there are threads.
  */
 const char *soaker_start(struct soaker **started, const struct cpus *cpus, double wait,
-			 bool parkable, bool *held);
+			 bool parkable, struct lock_holder *h);
 
 /* Puts the soakers to sleep, and unlocks the machine.  Their counts are invalid until they run again. */
 void soaker_park(struct soaker *s);
 
 /*
- * Wakes the soakers, if no other set runs; otherwise returns false.
+ * Wakes the soakers, if no other set runs; otherwise returns false and stores the program that has it in *h.
  * The soakers count undisturbed after SOAK_SETTLE_NS: only samples from then on are compared with each other.
  * Dies if the soakers have ended.
  */
-bool soaker_unpark(struct soaker *s);
+bool soaker_unpark(struct soaker *s, struct lock_holder *h);
 
 /* Dies if the soakers have ended: the work that they no longer do would count as load. */
 void soaker_check_or_die(const struct soaker *s);

@@ -272,7 +272,7 @@ beside '-c with --idle: each run by either instrument, in turn; --retry: a run w
 	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh $hasten_by "$zcc" \
 	    -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --retry 1 --save either.tsv ../file
 	[ "$(grep -c 'soaked_already): the run is repeated, 1 of 1' err)" -eq 2 ] # each of those that soak
-	[ "$(grep -c 'CPUs are being soaked already' err)" -eq 1 ]
+	[ "$(grep -c 'CPUs are being soaked already, by flock' err)" -eq 1 ]
 	order='send idle send soak mmap idle mmap soak'
 	[ "$(tail -n 1 out | jq -r '.comparison.runs[] | .method, .instrument' | xargs)" = "$order" ]
 	[ "$(grep '^[1-9]' either.tsv | cut -f 2,5 | xargs)" = "$order" ]

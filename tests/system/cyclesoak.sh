@@ -264,13 +264,13 @@ it "the soaker's group is idle; it holds no descriptor of its parent but the loc
 	# shellcheck disable=SC2046 # several words: $(find)
 	cat $(find /sys/fs/cgroup -maxdepth 2 -name zc-soaker)/cpu.idle | grep -qx 1
 ); ok
-it 'a second cyclesoak, of another user too, and zcc -C fail, and say that another program soaks'; ( begin
+it 'a second cyclesoak, of another user too, and zcc -C fail, and name the process that soaks'; ( begin
 	for program in 'cyclesoak -1' 'zcc -C' 'cyclesoak -1 -f counts_per_sec'; do
 		as=
 		[ "${program%_per_sec}" = "$program" ] || ! can_be_user || as=as_user
 		exits 1 $as "$BIN/"$program --wait 0
 		one_error
-		grep -q 'soaked already: ' errors
+		grep -q "by cyclesoak (pid $SOAK)" errors
 	done
 ); ok
 it 'no signal but SIGKILL ends the soaker'; ( begin

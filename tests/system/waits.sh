@@ -23,7 +23,7 @@ held()
 	want=$1
 	shift
 	exits $want unshare -m sh held.sh "$@"
-	[ "$(grep -c "^[a-z]*: \(the load is not measured: \)\?CPUs are being soaked already: .*(--wait SECS)" err)" -eq 1 ]
+	[ "$(grep -c "^[a-z]*: \(the load is not measured: \)\?CPUs are being soaked already, by sleep (pid $(cat holder)): .*(--wait SECS)" err)" -eq 1 ]
 }
 if ! unshare -m sh -c ': >lock && mount --bind lock /dev/zero' 2>/dev/null ||
     ! flock -F /dev/null true 2>/dev/null || ! command -v jq >/dev/null 2>&1; then

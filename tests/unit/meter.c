@@ -119,7 +119,7 @@ static void test_blocked(void)
 	   "a load begins when the other program has ended");
 	line = strstr(captured(), "the load is not measured while ");
 	ok(line != NULL && strstr(line + 20, "not measured while") == NULL,
-	   "that another program soaks is said once");
+	   "another program that soaks is named once");
 }
 
 /* A machine that does nothing. */
