@@ -210,6 +210,7 @@ static int measure(char **argv, int command_stdout)
 		status = monitor_command(&m, argv, &set, &old);
 	else
 		monitor_periods(&m, &set);
+	gauge_write_stacks(&m.gauge);
 	gauge_stop(&m.gauge);
 	if (m.history.periods == 0 && opt.once)
 		die("interrupted before the period ended: nothing was measured");
@@ -317,6 +318,9 @@ static const struct option_row rows[] = {
 	 "sample what the CPUs do, and print the load by groups: data copy, TCP/IP, memory, ...; "
 	 "periods, too, are measured against the idle host, just before",
 	 AT(FLAG, gauge.profile), .not_with = "--idle -C -f --file --verify --once " NOT_COMPARED},
+	{"", "profile-stacks", "FILE",
+	 "as --profile, and write the calls that led to the samples to FILE, for flame graphs",
+	 AT(FILE, gauge.stacks), .not_with = "--idle -C -f --file --verify --once " NOT_COMPARED},
 	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", AT(INT, gauge.n_cpus),
 	 .min = 1, .max = CPUS_MAX, .not_with = "--on-cpus"},
 	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", AT(CPUS, gauge.on)},
@@ -413,6 +417,7 @@ int main(int argc, char **argv)
 	init_program(&stop);
 	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt, &given);
 	(void)gauge_cpus(&opt.gauge);
+	opt.gauge.profile |= opt.gauge.stacks != NULL;
 	compares = commands_settle(&opt.commands, argv);
 	commands.json = opt.json;
 	commands.debug = opt.debug;

@@ -28,6 +28,10 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 	if (setup->soak && !setup->own && !setup->profile)
 		calibration_find_or_die(&g->file, setup->file, setup->never_idle);
 	g->calibration = g->file;
+	if (setup->stacks == NULL)
+		return;
+	file_replace_or_die(setup->stacks, NULL, NULL); /* it is known now that it can be written */
+	g->stacks = stacks_open();
 }
 
 void gauge_warn(const struct gauge_setup *setup)
@@ -110,6 +114,21 @@ static void rebase(struct gauge_mark *m, const struct calibration *from,
 	}
 }
 
+/* Only of what is measured: samples of a baseline are not kept. */
+static void keep_stacks(const struct gauge *g, struct stacks *stacks)
+{
+	if (g->instrument.profile != NULL)
+		profile_keep(g->instrument.profile, stacks);
+}
+
+void gauge_write_stacks(const struct gauge *g)
+{
+	if (g->instrument.profile == NULL || g->stacks == NULL)
+		return;
+	keep_stacks(g, NULL);
+	stacks_write_or_die(g->stacks, g->setup->stacks);
+}
+
 void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to,
 		 const _Atomic int *stop)
 {
@@ -117,6 +136,7 @@ void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to
 
 	g->drift = NAN;
 	g->half = false;
+	keep_stacks(g, NULL);
 	if (g->instrument.kind == NULL || g->baseline != BASELINE_OWN)
 		return;
 	g->after = (struct calibration){.cpus = c->cpus};
@@ -321,6 +341,7 @@ void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sa
 void gauge_begin(const struct gauge *g, struct gauge_mark *m, const char *interface)
 {
 	counters_read(&m->counters, interface);
+	keep_stacks(g, g->stacks);
 	gauge_sample(g, &m->sum, m->each);
 }
 

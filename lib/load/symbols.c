@@ -228,6 +228,20 @@ static enum profile_group look_up(const struct symbol *one)
 	return group;
 }
 
+static bool is_address(uint64_t word)
+{
+	return word < (uint64_t)PERF_CONTEXT_MAX;
+}
+
+/* The function of the i-th word of a chain; NULL if it is none. */
+static struct symbol *function_at(const struct symbols *s, const uint64_t *chain, size_t i)
+{
+	/* The address behind a call may be the next function's. */
+	const bool is_behind = i > 0 && is_address(chain[i - 1]);
+
+	return is_address(chain[i]) ? find(s, chain[i] - is_behind) : NULL;
+}
+
 enum profile_group symbols_group(struct symbols *s, const uint64_t *chain, size_t n, bool soaker)
 {
 	enum profile_group first = PROFILE_UNSEEN;
@@ -236,11 +250,8 @@ enum profile_group symbols_group(struct symbols *s, const uint64_t *chain, size_
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX)
-			continue;
-		/* The address behind a call may be the next function's. */
-		one = find(s, kernel ? chain[i] - 1 : chain[i]);
-		kernel = true;
+		kernel |= is_address(chain[i]);
+		one = function_at(s, chain, i);
 		if (one == NULL)
 			continue;
 		if (one->group == PROFILE_UNSEEN)
@@ -259,4 +270,20 @@ enum profile_group symbols_group(struct symbols *s, const uint64_t *chain, size_
 	if (!kernel)
 		return PROFILE_USER;
 	return first != PROFILE_UNSEEN ? first : PROFILE_OTHER;
+}
+
+void symbols_append(const struct symbols *s, const uint64_t *chain, size_t n, char *text,
+		    size_t size)
+{
+	const struct symbol *one;
+	bool user = true;
+
+	while (n-- > 0) {
+		one = function_at(s, chain, n);
+		if (one != NULL)
+			string_append(text, size, ";%s", one->name);
+		user &= one == NULL;
+	}
+	if (user)
+		string_append(text, size, ";[user]");
 }

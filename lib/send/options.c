@@ -207,6 +207,10 @@ static const struct option_row rows[] = {
 	 "sample what the CPUs do, and print the CPU time of each KiB by groups: data copy, TCP/IP, "
 	 "memory, ...",
 	 AT(FLAG, gauge.profile), .only_with = "-c", .not_with = "--idle --calibration --request"},
+	{"", "profile-stacks", "FILE",
+	 "as --profile, and write the calls that led to the samples to FILE, for flame graphs",
+	 AT(FILE, gauge.stacks), .is_neutral = true, .only_with = "-c",
+	 .not_with = "--idle --calibration --request"},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec)",
 	 AT(FILE, gauge.file), .only_with = "-c or -C"},
@@ -312,6 +316,10 @@ static void settle_comparison(struct send_options *opt)
 		opt->runs += options_of(opt, i)->combinations;
 	opt->runs *= c->settings.n > 0 ? c->settings.n : 1;
 	opt->gauge.own = c->settings.n > 0; /* a baseline is one of a setting */
+	opt->gauge.profile |= opt->gauge.stacks != NULL;
+	if (opt->gauge.stacks != NULL && opt->runs > 1)
+		usage_error("--profile-stacks: a file has the stacks of one run: no list, --vs "
+			    "or --setting");
 	opt->compares = rounds_settle(c, opt->runs);
 	opt->quiet |= c->brief || c->columns.n > 0;
 	if (c->brief && !opt->compares)

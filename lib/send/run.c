@@ -314,6 +314,7 @@ void run_gauge(struct run *r)
 
 void run_close(struct run *r)
 {
+	gauge_write_stacks(&r->gauge);
 	gauge_stop(&r->gauge);
 	free(r->begin.each);
 	free(r->end.each);
