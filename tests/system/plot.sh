@@ -39,7 +39,7 @@ def latencies($names): last.requests as $r | ("connect", "first_byte", "total") 
 	row(.key; {mean: .value}; 1000; false)), ($r | to_entries[] | select(.value.latency_seconds[$p].p50) | "= " + $names[.key]);'
 
 it 'the reports of this test have keys of the schema'; ( begin; need jq
-	sed 10q "$reports" | jq -r '.. | objects | keys[]' | sort -u >keys
+	sed 11d "$reports" | jq -r '.. | objects | keys[]' | sort -u >keys
 	jq -r '.. | objects | keys[]' "$TOP/man/zc-json.schema.json" | sort -u | comm -23 keys - >unknown
 	not [ -s unknown ]
 ); ok
@@ -120,6 +120,13 @@ it 'zc-plot: runs are named by whatever differs, twice with --against'; ( begin;
 	printf '%b' "$(sed -n 's/^set multiplot .* title//p' script | sed 's/"."\\n"."/|/g')" >title
 	prints ' "it'\''s <100 %|1 round|bars: 95 % confidence intervals; hollow: unsafe (?); no point: not measured"' cat title
 	grep -q '^set yrange \[-1.0:' script
+); ok
+it 'zc-plot: the groups of a profile stand on each other, the greatest of both ends lowest, the least together'; ( begin; need python3
+	sed -n 12p "$reports" | exits 0 env PATH="$PWD/bin:$PATH" python3 "$plot"
+	drawn >figures
+	awk '/^= cost by/ { on = 1; next } /^= receiver/ { exit } on && /^(0|= [a-z])/ { printf "%s|", $1 == "=" ? substr($0, 3) : $2 }' figures >tops
+	prints '1.125|1.09375|1.0625|1|0.9375|0.875|0.75|0.25|all others|locks|files|memory|device|tcp ip|skb|data copy|' cat tops
+	counts -eq 8 grep -cx '2 0.25 0.25 0.25 0' figures # of the receiver
 ); ok
 it 'zc-plot -o: SVG or PNG, in the place of the old file, whose mode is kept, and through no link'; ( begin; need python3 gnuplot
 	sed -n 1p "$reports" >json
