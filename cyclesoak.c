@@ -345,7 +345,7 @@ static const struct option_row rows[] = {
 	{"", "vs", "COMMAND", "compare COMMAND with this one, a command line of sh",
 	 TAKE(TEXT, commands, commands_take), .is_repeated = true},
 	{"", "setting", "NAME=COMMAND",
-	 "each run in each of these settings of the machine, which COMMAND makes; the first is "
+	 "make each run in each of these settings of the machine, which COMMAND makes; the first is "
 	 "restored at the end",
 	 TAKE(TEXT, commands.compare.settings, setting_take), .is_repeated = true,
 	 .not_with = "--calibration --file -C"},
@@ -356,7 +356,7 @@ static const struct option_row rows[] = {
 	{"", "show-output", NULL, "print the output of the commands on standard error",
 	 AT(FLAG, commands.show_output), .only_with = COMPARES},
 	{"", "precision", "PERCENT",
-	 "repeat it until the CPU seconds are known to +-PERCENT: 5 to 30 rounds",
+	 "repeat the round until the CPU seconds are known to +-PERCENT: 5 to 30 rounds",
 	 AT(PERCENT, commands.compare.precision), .is_neutral = true, .min = 0.0001, .max = 100},
 	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",
 	 AT(INT, commands.compare.retries), .is_neutral = true, .max = 1000, .only_with = COMPARES},

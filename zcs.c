@@ -204,8 +204,8 @@ static const struct option_row rows[] = {
 	{"", "user", "USER", "drop privileges to USER after start-up (root only)", AT(TEXT, user)},
 	{.help = "\nCPU load:\n"},
 	{"c", "cpu-load", NULL,
-	 "measure the CPU time that clients take from other programs, by keeping all CPUs busy: as "
-	 "root in a container or a session of systemd; without a calibration by cyclesoak -C, zcs measures the idle host first",
+	 "measure the CPU time that clients take from other programs, by keeping all CPUs busy: "
+	 "needs root in a container or a session of systemd; without a calibration by cyclesoak -C, zcs measures the idle host first",
 	 AT(FLAG, gauge.soak), .not_with = "--idle"},
 	{"", "idle", "clock",
 	 "measure how busy clients make an idle machine; --idle=clock: by BPF programs",

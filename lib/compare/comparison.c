@@ -389,8 +389,8 @@ static void print_difference(const struct plan *now, const struct plan *then, co
 		json_string(j, NULL, key + strspn(key, "-"));
 	if (j != NULL)
 		return;
-	wrap_add(&w, "", "%s differs:", key);
-	wrap_add(&w, " ", "%s then,", *other != '\0' ? other : "default");
+	wrap_add(&w, "", "%s%s differs:", key, strcmp(key, "congestion") == 0 ? " control" : "");
+	wrap_add(&w, " ", "%s before,", *other != '\0' ? other : "default");
 	wrap_add(&w, " ", "%s now", *value != '\0' ? value : "default");
 	report("\n");
 }

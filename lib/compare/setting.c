@@ -23,7 +23,7 @@ const char *setting_add(struct settings *s, char *text)
 	*command++ = '\0';
 	make_printable(text);
 	if (strcmp(text, "-") == 0)
-		return "is no name: files of --save have it for what is not known";
+		return "is not a name: files of --save have it for what is not known";
 	for (i = 0; i < s->n; i++)
 		if (strcmp(s->all[i].name, text) == 0)
 			return "is given twice";

@@ -164,7 +164,7 @@ def check_plan(plan):
     named = {one for word in plan["load"] or plan["hosts"] for one in expand(word)}
     plan["load"] = set() if plan["load"] == ["none"] else named
     for name in sorted(plan["load"] - set(plan["hosts"])):
-        raise UsageError("load: '%s' is none of the hosts" % name)
+        raise UsageError("load: '%s' is not in 'hosts'" % name)
     if not WORD.match(plan["bin"] or "/"):
         raise UsageError("bin: '%s': only letters, digits and _./,:=+@- are possible here" % plan["bin"])
 

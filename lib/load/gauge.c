@@ -86,8 +86,8 @@ static bool measure_idle(struct gauge *g, bool second, struct calibration *c,
 		baseline_warn_starved(c, "after the", what,
 				      "the load is unsafe, as only the baseline before counts");
 	else if (is_whole && !is_said)
-		warnx("the machine is not idle without the %s: other programs took %.1f%% of it: %s",
-		      what, 100 * c->others,
+		warnx("the machine is not idle %s the %s: other programs took %.1f%% of it: %s",
+		      second ? "after" : "before", what, 100 * c->others,
 		      c->others > CAL_FULL ? "the load is not reported" : "the load is unsafe");
 	return is_whole;
 }

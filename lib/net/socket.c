@@ -121,7 +121,7 @@ void sock_set_options_or_die(int fd, const struct sock_options *o)
 void sock_warn_of_interval(const struct sock_options *o)
 {
 	if (o->rcvbuf > 0 && o->rcvbuf < RCVBUF_LEAST)
-		warnx("-i, --rcvbuf: a receive buffer of %d byte%s: an interval, as of iperf3, is -I",
+		warnx("-i, --rcvbuf: a receive buffer of %d byte%s: an interval, as in iperf3, is -I",
 		      o->rcvbuf, plural((uint64_t)o->rcvbuf));
 }
 

@@ -28,7 +28,7 @@ static const char *listen_on(const struct receive_options *opt, int family, bool
 	if (opt->sock.device == NULL && addr_lacks_zone(ai->ai_addr)) {
 		freeaddrinfo(ai);
 		errno = 0;
-		return "a link-local address is one of an interface: ADDRESS%INTERFACE";
+		return "a link-local address needs its interface: ADDRESS%INTERFACE";
 	}
 	*fd = sock_open(ai->ai_family, SOCK_NONBLOCK, &opt->sock);
 	if (*fd >= 0) {

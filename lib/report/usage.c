@@ -321,7 +321,7 @@ static void take_option(const struct usage *u, const struct option_row *o, char 
 		if (strcmp(text, "-") == 0)
 			option_error(o, "'-' is not standard output: a file of this name is './-'");
 		if (text[0] == '\0')
-			option_error(o, "'' is no file: give it a name");
+			option_error(o, "'' is not the name of a file");
 		*(const char **)to = text;
 		break;
 	case OPTION_DEVICE: /* the kernel takes an empty name for empty, and cuts a long one */
@@ -535,7 +535,8 @@ static int take_words(const struct usage *u, int argc, char **argv, bool of_run,
 		if (o == NULL)
 			reject_option(u, c, argv[optind - 1]);
 		if (of_run && is_shared(o))
-			option_error(o, "is no option of a single run: give it outside of --vs");
+			option_error(o,
+				     "is not an option of a single run: give it outside of --vs");
 		take_given(u, &all->option[o - u->rows], optarg, to);
 	}
 	return optind;
@@ -590,7 +591,7 @@ void options_read_over(const struct usage *u, const struct options_given *before
 	int i;
 
 	if (argv[first] != NULL)
-		usage_error("'%s' is no option", argv[first]);
+		usage_error("'%s' is not an option", argv[first]);
 	check_given(u, words.option, NULL);
 	*given = words;
 	for (i = 0; i < before->n; i++)

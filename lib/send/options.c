@@ -104,7 +104,8 @@ static const struct option_row rows[] = {
 	 .not_with = "--raw --warmup --content --buffer-size --method --send --write -Z "
 		     "--preload --bytes --cork --runs --precision --save --against --dry-run",
 	 .is_shared = true},
-	{"", "keep", NULL, "ask again and again over each connection, of a zcs --reply --keep",
+	{"", "keep", NULL,
+	 "make all requests of a thread over one connection, to a zcs --reply --keep",
 	 AT(FLAG, keep), .only_with = "--request"},
 	{.help = "\nHow to send:\n"},
 	{"m", "method", "METHOD",
@@ -135,7 +136,7 @@ static const struct option_row rows[] = {
 	{"r", "runs", "N", "repeat the round N times (default 5 with a list)",
 	 AT(INT, compare.rounds), .min = 1, .max = PLAN_ROUNDS_MAX},
 	{"", "precision", "PERCENT",
-	 "repeat it until each cost is known to +-PERCENT: 5 to 30 rounds",
+	 "repeat the round until each cost is known to +-PERCENT: 5 to 30 rounds",
 	 AT(PERCENT, compare.precision), .min = 0.0001, .max = 100},
 	{"", "save", "FILE", "add the figures of all runs to FILE", AT(FILE, compare.save)},
 	{"", "against", "FILE", "compare with the figures that --save has kept",
@@ -150,7 +151,7 @@ static const struct option_row rows[] = {
 	 "exit with status 3 if a run costs over PERCENT more than the first or --against",
 	 AT(PERCENT, compare.fail_above), .min = 0.01, .max = 1000, .not_with = "--request"},
 	{"", "setting", "NAME=COMMAND",
-	 "each run in each of these settings of the machine, which COMMAND makes; the first is "
+	 "make each run in each of these settings of the machine, which COMMAND makes; the first is "
 	 "restored at the end",
 	 TAKE(TEXT, compare.settings, setting_take), .is_repeated = true,
 	 .not_with = "--request --calibration -C"},
@@ -162,7 +163,7 @@ static const struct option_row rows[] = {
 	{"s", "server", "HOST", "the host that runs zcs: a name, an address, or 0 for this host",
 	 OPTION_TEXT, .at = 0, .min = 1, .take = take_host},
 	{"p", "port", "PORT",
-	 "the server's port (default 2222; --request 7890); of a list each is a run",
+	 "the server's port (default 2222; --request 7890); each of a list is a run",
 	 AT(PORT, port), .is_list = true, .is_neutral = true, .min = 1, .max = 65535},
 	{"4", NULL, NULL, "use IPv4 only (default: either)", AT(CONSTANT, family), .min = AF_INET,
 	 .not_with = "-6"},
@@ -198,7 +199,7 @@ static const struct option_row rows[] = {
 	{.help = "\nCPU load:\n", .is_shared = true},
 	{"c", "cpu-load", NULL,
 	 "measure the CPU time that the transfer takes from other programs, by keeping all CPUs "
-	 "busy: as root in a container or a session of systemd",
+	 "busy: needs root in a container or a session of systemd",
 	 AT(FLAG, gauge.soak)},
 	{"", "idle", "clock",
 	 "measure how busy the transfer makes an idle machine; --idle=clock: by BPF programs",
@@ -238,8 +239,9 @@ static const struct option_row rows[] = {
 	 .only_with = "--interval"},
 	{"J", "json", NULL, "print the report as JSON, with iperf3's names", AT(CONSTANT, json),
 	 .min = JSON_OBJECTS},
-	{"", "json-stream", NULL, "print it as a line of JSON for each event, as iperf3 does",
-	 AT(CONSTANT, json), .min = JSON_EVENTS},
+	{"", "json-stream", NULL,
+	 "print the report as a line of JSON for each event, as iperf3 does", AT(CONSTANT, json),
+	 .min = JSON_EVENTS},
 	{"T", "title", "TEXT", "print TEXT in the report, as a label", AT(TEXT, title)},
 	{"q", "quiet", NULL, "print only the first line of the report, and the stalls of --request",
 	 AT(FLAG, quiet)},
@@ -334,7 +336,7 @@ static void warn_of_letters(const struct send_options *opt)
 {
 	sock_warn_of_interval(&opt->sock);
 	if (opt->chunk >= CHUNK_MOST && option_given(&opt->given, "buffer-size")->n == 1)
-		warnx("-b, --buffer-size: %" PRIu64 " bytes per call: a bit rate, as of iperf3, is "
+		warnx("-b, --buffer-size: %" PRIu64 " bytes per call: a bit rate, as in iperf3, is "
 		      "--pace, in bytes per second",
 		      opt->chunk);
 }

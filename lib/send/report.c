@@ -182,7 +182,7 @@ static void print_target(const struct send_options *opt, const struct send_resul
 		wrap_add(&w, ", ", "%d streams", opt->streams);
 	report("\n");
 	if (res->set->builtin)
-		report("  %d files of %d KiB%s, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024,
+		report("  %d built-in files of %d KiB%s", BUILTIN_FILES, BUILTIN_SIZE / 1024,
 		       opt->zeros ? " of zeros" : "");
 	else
 		report("  %zu file%s of %s byte%s", res->set->n, plural(res->set->n),
@@ -205,7 +205,9 @@ static void print_report(const struct send_options *opt, const struct send_resul
 	if (opt->quiet)
 		return;
 	print_target(opt, res);
-	if (opt->bytes == 0)
+	if (opt->bytes == 0 && res->loops == 0)
+		report(", in less than a loop");
+	else if (opt->bytes == 0)
 		report(", in %s loop%s", grouped((double)res->loops), plural(res->loops));
 	report("\n");
 	if (opt->warmup > 0)

@@ -342,7 +342,7 @@ void requests_text(const struct requests *q, bool headings, bool quiet)
 	if (headings && !quiet)
 		report("%-16s %11s %15s %16s %17s\n", "requests of", "seconds", "received",
 		       "connections", "throughput");
-	report("%-16s %10.2fs %12.2fKiB %10.2f%s/s %12.2fKiB/s",
+	report("%-16s %9.2f s %11.2f KiB %9.2f %s/s %11.2f KiB/s",
 	       text_of("%u byte%s", q->size, plural(q->size)), seconds, kib,
 	       per_second((double)n, seconds), q->kept ? "req" : "conn", per_second(kib, seconds));
 	host_text(q, quiet);

@@ -169,8 +169,8 @@ static struct addrinfo *look_up(const char *option, const char *name, const char
 	if (e != 0)
 		die("%s%s: %s", option, name, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
 	if (opt->sock.device == NULL && addr_lacks_zone(list->ai_addr))
-		die("%s%s: a link-local address is one of an interface: %s%%INTERFACE", option,
-		    name, name);
+		die("%s%s: a link-local address needs its interface: %s%%INTERFACE", option, name,
+		    name);
 	return list;
 }
 

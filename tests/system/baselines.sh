@@ -59,7 +59,7 @@ undisturbed 'own baselines on a busy machine: the load is marked, and a line on 
 while again; do ( begin
 	soaking "$cyclesoak" --json true
 	# Others may be busy as well, and then the load is not measured.
-	grep -q 'not idle without the command: other programs took [0-9].*: \(the load is unsafe\|the load is not reported\)$' err ||
+	grep -q 'not idle \(before\|after\) the command: other programs took [0-9].*: \(the load is unsafe\|the load is not reported\)$' err ||
 		grep -q "$no_baseline" err
 	jq -e '.unsafe | index("baseline_busy") != null' out
 ); done

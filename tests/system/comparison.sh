@@ -180,7 +180,7 @@ beside '--compare: two files give what --against does, without a transfer; an op
 	exits 0 "$zcc" --brief --compare old.tsv new.tsv
 	no_wider 75 out
 	grep -Ex 'send 64k now +[0-9.]+ \+-[0-9.]+ .*' out
-	grep -x 'congestion differs: other then, reno now' out
+	grep -x 'congestion control differs: other before, reno now' out
 	not grep -e KiB/s, -e 'calls/MiB' out
 	check_usage '--brief: there is nothing to compare' zcc -s 0 --brief
 	: >empty
@@ -223,10 +223,10 @@ beside '--against: what differs has a line, of options, files, connection, kerne
 	    /^# (congestion|kernel|cpu_model|hostname): / { sub(": .*", ": other") } { print }' ../plan.tsv >changed.tsv
 	compare -s 127.0.0.1 -m send,mmap -r 1 -t 0.1 --warmup 0.1 -o 8k --nodelay -B 0 --dscp 4 -T title --against changed.tsv \
 	    ../tiny
-	printf '%s differs: %s\n' duration '0 then, 0.1 now' omit '0 then, 0.1 now' files \
-	    '1, 300000 bytes: file then, 1, 1 bytes: ../tiny now' server '0 then, 127.0.0.1 now' --dscp 'default then, 4 now' \
-	    --nodelay 'default then, given now' --sndbuf 'default then, 8192 now' congestion 'other then, reno now' \
-	    --bind-cpu 'default then, 0 now' hostname "other then, $(uname -n) now" kernel "other then, $(uname -r) now" |
+	printf '%s differs: %s\n' duration '0 before, 0.1 now' omit '0 before, 0.1 now' files \
+	    '1, 300000 bytes: file before, 1, 1 bytes: ../tiny now' server '0 before, 127.0.0.1 now' --dscp 'default before, 4 now' \
+	    --nodelay 'default before, given now' --sndbuf 'default before, 8192 now' 'congestion control' 'other before, reno now' \
+	    --bind-cpu 'default before, 0 now' hostname "other before, $(uname -n) now" kernel "other before, $(uname -r) now" |
 	    sort >want
 	grep ' differs: ' out | grep -v '^cpu_model ' | sort | diff want -
 	[ "$(grep -o '^[a-z-]* differs' out | sed -n '1p;3,4p;$p' | xargs)" = 'duration differs files differs server differs kernel differs' ] ||
@@ -256,8 +256,8 @@ beside '--against reads what 1.0.0 has saved, and compares what that knew'; ( be
 	grep -x '  of 2026-11-23T05:49:20Z: label' out
 	grep ' differs: ' out >differs
 	diff - differs <<-'END'
-		pace differs: 0 then, 1073741824 now
-		congestion differs: bbr then, reno now
+		pace differs: 0 before, 1073741824 now
+		congestion control differs: bbr before, reno now
 	END
 	grep '^send before  *1,000$' out
 	exits 0 "$zcc" -q -s 0 -p "$PORT" -S -r 1 --save old.tsv ../file

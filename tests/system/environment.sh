@@ -100,7 +100,7 @@ it 'across a veth pair: its driver, MTU and offloads, which are none where all a
 	$B "$zcc" -q -s "$A4" -p "$PORT" -r 1 --save saved.tsv tiny
 	$A ip link set "$LINK" mtu 1300
 	exits 0 $B "$zcc" -s "$A4" -p "$PORT" -r 1 --against saved.tsv tiny
-	grep -x 'remote_mtu differs: 1400 then, 1300 now' out
+	grep -x 'remote_mtu differs: 1400 before, 1300 now' out
 	[ "$(grep -c differs out)" -eq 1 ]
 ); ok
 finish

@@ -76,7 +76,7 @@ unknown option '-s': zcs is the server: run it without -s;zcs -s -p 0
 --loops.*not between;zcc -s 0 --warmup 1 -n 4294967290
 --bytes.*--time;zcc -s 0 --bytes 1m -t 1
 --wait: only with -c or -C;zcc -s 0 --wait 1
---save: '' is no file;zcc -s 0 --save=
+--save: '' is not the name of a file;zcc -s 0 --save=
 --allow: '127.0.0.2,127.0.0.1/40' is not address\[/bits\]\[,...\];zcs -p 0 --allow 127.0.0.2,127.0.0.1/40
 'file';zcs file
 END

@@ -138,7 +138,7 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 		start_zcs --reply
 		for v in $(families); do
 			exits 0 zcc -s $(of A $v) --request 0,1,723,100000 -n 40 -P 4
-			grep -Eq '^100000 bytes .* 3906\.25KiB ' out
+			grep -Eq '^100000 bytes .* 3906\.25 KiB ' out
 			not grep -q failed out
 		done
 		stop_zcs
@@ -185,7 +185,7 @@ beside 'a link-local address with its scope, of the other host and of the own on
 	all_arrived out 1000003
 	grep -q "^  to \[$link_local%$LINK\]:$PORT via $LINK, " out
 	wait_until grep -q "^ *\[fe80::[0-9a-f:]*%$LINK\]:[0-9]*:.* 1000003 bytes" zcs.out
-	fails "^zcc: $link_local: a link-local address is one of an interface: $link_local%INTERFACE$" zcc -s "$link_local" ../file
+	fails "^zcc: $link_local: a link-local address needs its interface: $link_local%INTERFACE$" zcc -s "$link_local" ../file
 	for how in "-s $link_local%$LINK" "-s $A4 --bind-dev $LINK"; do
 		exits 0 $A "$BIN/zcc" -p "$PORT" --congestion reno $how --json ../file
 		grep '"both_ends_on_host":true' out

@@ -13,7 +13,7 @@ asks()
 }
 
 # The first line of a size: bytes, seconds, kilobytes, connections and kilobytes a second.
-line='bytes +[0-9.]+s +[0-9.]+KiB +[0-9.]+conn/s +[0-9.]+KiB/s$'
+line='bytes +[0-9.]+ s +[0-9.]+ KiB +[0-9.]+ conn/s +[0-9.]+ KiB/s$'
 
 beside 'zcs --reply: a client of 1999 gets what it asks for; -I has zeros while one waits; interrupted, zcs exits with 0'; ( begin
 	start_zcs --reply -I 0.02
@@ -38,7 +38,7 @@ beside 'zcc --request: a line for each size as in 1999, the latencies, the title
 	grep -qx '  title: a label' out
 	[ "$(grep -c "^requests of  *seconds  *received  *connections  *throughput$" out)" -eq 1 ]
 	grep -Ec "^(0|10|1024|102400) $line" out | grep -qx 4
-	grep -Eq "^1024 bytes .* 50\.00KiB " out
+	grep -Eq "^1024 bytes .* 50\.00 KiB " out
 	for what in connect total; do [ "$(grep -Ec "^    $what, ms( +[0-9.]+){5}$" out)" -eq 4 ]; done
 	[ "$(grep -Ec "^    first byte, ms( +[0-9.]+){5}$" out)" -eq 3 ]
 	asks 0 --request 10 -t 0.2 -q
@@ -49,7 +49,7 @@ beside 'zcc --request: a line for each size as in 1999, the latencies, the title
 	start_peer reply # of 1999
 	asks 0 --request 10,723,724,1024 -n 100
 	[ "$(grep -Ec "$line" out)" -eq 4 ]
-	grep -Eq "^1024 bytes .* 100\.00KiB " out
+	grep -Eq "^1024 bytes .* 100\.00 KiB " out
 	not grep failed out
 ) & later
 # The greeting has to come before the request goes out: then the client delays acknowledgements.  A server that has the

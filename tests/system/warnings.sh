@@ -45,7 +45,7 @@ it 'zcs without a thread for a client (RLIMIT_NPROC): it is rejected, with one l
 it 'letters that mean something else to users of iperf3: a line each, for values that are no such thing'; ( begin
 	while read -r lines tool options; do
 		not timeout 10 "$BIN/$tool" $options 2>err
-		[ "$(grep -c ', as of iperf3, is -' err)" -eq "$lines" ]
+		[ "$(grep -c ', as in iperf3, is -' err)" -eq "$lines" ]
 	done <<-END
 		2 zcc -s 0 -p 1 -i 1 -b 100m
 		1 zcc -s 0 -p 1 --request 10 -i 1023

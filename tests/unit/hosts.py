@@ -110,7 +110,7 @@ def test_words():
         ("pattern pairs\nhosts c", "needs an even number of hosts, not 3"),
         ("hosts b", "host 'b' is given twice"),
         ("hosts n[1-3]=10.0.0.[1-2]", "as many addresses as names"),
-        ("load a z", "load: 'z' is none of the hosts"),
+        ("load a z", "load: 'z' is not in 'hosts'"),
         ("port", "'port' needs an argument"),
         ("port 65536", "not a number from 1 to 65535"),
         ("port 1\nport 1", "'port' is given twice"),

@@ -175,7 +175,7 @@ static void test_options(void)
 	set_unknown(&res.sent.waits, sizeof(res.sent.waits));
 	expect(text(), "a report with all options has rows of streams and CPUs");
 	opt.compares = true;
-	has(text(), " built in, 1,234 skipped; own baselines\n",
+	has(text(), " KiB of zeros, 1,234 skipped; own baselines\n",
 	    "the first run of a comparison prints what is sent");
 	rep.run = 2;
 	is(text(), "", "the next run of a comparison prints nothing");

@@ -165,7 +165,7 @@ static void test_new_option(void)
 	plan.before = &before;
 	capture(STDOUT_FILENO);
 	comparison_print(&c, NULL);
-	has(captured(), "\n--new differs: default then, 7 now\n", "a new option is compared");
+	has(captured(), "\n--new differs: default before, 7 now\n", "a new option is compared");
 	ok(strstr(printed, "other differs") == NULL, "an option of the output is not compared");
 	is(plan_setting(&before, "--other"), "2", "and stands in the record");
 	capture(STDOUT_FILENO);
