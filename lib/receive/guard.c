@@ -118,42 +118,20 @@ bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
  * Places.
  */
 
-/*
- * The count of the places that a client's network has.  A network is an IPv4 address, or the first 64 bits of an
- * IPv6 address, since one site usually owns all addresses with these bits.
- */
-static int *network_of(struct places *s, const struct sockaddr_storage *peer)
+/* Gives a client a place; returns false if there is none. */
+static bool place_take(struct places *s, struct place *p)
 {
-	const struct in6_addr a = addr_ipv6((const struct sockaddr *)peer);
-	const size_t len = IN6_IS_ADDR_V4MAPPED(&a) ? 16 : 8;
-	uint32_t hash = 2166136261u; /* FNV-1a */
-	size_t i;
+	bool is_free;
 
-	for (i = 0; i < len; i++)
-		hash = (hash ^ a.s6_addr[i]) * 16777619u;
-	return &s->network[hash % NETWORK_SLOTS];
-}
-
-/* Gives a client a place.  Returns NULL, or why it has none. */
-static const char *place_take(struct places *s, struct place *p)
-{
-	const int most = s->opt->max_clients, share = most > 2 ? most * 3 / 4 : 1;
-	const char *why = NULL;
-
-	p->network = network_of(s, &p->peer);
 	p->active_ns = now_ns();
 	pthread_mutex_lock(&s->lock);
-	if (s->n >= most) {
-		why = "all places are taken (--max-clients)";
-	} else if (*p->network >= share) {
-		why = "its network has three quarters of all places (--max-clients)";
-	} else {
+	is_free = s->n < s->opt->max_clients;
+	if (is_free) {
 		LIST_INSERT_HEAD(&s->all, p, link);
 		s->n++;
-		++*p->network;
 	}
 	pthread_mutex_unlock(&s->lock);
-	return why;
+	return is_free;
 }
 
 void place_close(struct places *s, struct place *p)
@@ -161,7 +139,6 @@ void place_close(struct places *s, struct place *p)
 	pthread_mutex_lock(&s->lock);
 	LIST_REMOVE(p, link);
 	s->n--;
-	--*p->network;
 	pthread_mutex_unlock(&s->lock);
 	close(p->sock);
 }
@@ -216,7 +193,6 @@ void *places_accept(struct places *s, int listener, size_t size)
 	const int flags = s->opt->reply ? SOCK_NONBLOCK : 0; /* others have a thread each */
 	struct place *p = calloc(1, size);
 	socklen_t len = sizeof(p->peer);
-	const char *why;
 
 	if (p == NULL || (p->sock = accept4(listener, (struct sockaddr *)&p->peer, &len,
 					    SOCK_CLOEXEC | flags)) < 0) {
@@ -228,10 +204,10 @@ void *places_accept(struct places *s, int listener, size_t size)
 		sock_keep_alive(p->sock);
 	if (!is_allowed(&s->opt->allow, &p->peer))
 		reject(s, p, REFUSED_ADDRESS, "not in --allow");
-	else if ((why = place_take(s, p)) != NULL)
-		reject(s, p, REFUSED_FULL, why);
-	else
+	else if (place_take(s, p))
 		return p;
+	else
+		reject(s, p, REFUSED_FULL, "all places are taken (--max-clients)");
 	close(p->sock);
 	free(p);
 	return NULL;

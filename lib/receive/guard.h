@@ -6,9 +6,6 @@
  *	...					(every LOOK_NS: places_look(&places))
  *	log_client(&places, &c->place, "sent more than it announced");
  *	place_close(&places, &c->place);
- *
- * The clients of one network, an IPv4 address or 64 bits of IPv6, have at most three quarters of the
- * places, and at least one, so that other networks are served beside the busiest.
  */
 #pragma once
 
@@ -56,11 +53,10 @@ bool allow_add(struct allow *allow, const char *list);
 /* Prints a line on stderr in one piece, unlike warnx(3), into which other threads can print. */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-#define LOG_LINES     20 /* about clients, in LOG_NS */
-#define LOG_NS        10000000000u
-#define LOOK_NS       500000000u /* between two looks at all clients */
-#define LACK_NS       100000000u /* a pause after accept(2) lacked descriptors or memory */
-#define NETWORK_SLOTS 4096
+#define LOG_LINES 20 /* about clients, in LOG_NS */
+#define LOG_NS    10000000000u
+#define LOOK_NS   500000000u /* between two looks at all clients */
+#define LACK_NS   100000000u /* a pause after accept(2) lacked descriptors or memory */
 
 /*
  * A connection and its place.  While it has a place, every thread may read it under the lock of the places.
@@ -70,7 +66,6 @@ struct place {
 	LIST_ENTRY(place) link;
 	int sock;
 	struct sockaddr_storage peer;
-	int *network;        /* the number of places that its network has */
 	uint64_t moved;      /* bytes moved up to the last look */
 	uint64_t active_ns;  /* when it was last found to have moved something */
 	_Atomic bool silent; /* it moved nothing for --idle-timeout, and its connection was ended */
@@ -82,7 +77,6 @@ struct places {
 	/* cppcheck-suppress unusedStructMember ; LIST_*() use it */
 	LIST_HEAD(place_head, place) all;
 	_Atomic int n;
-	int network[NETWORK_SLOTS]; /* places of each; networks of one hash share a count */
 	uint64_t looked_ns;         /* when all clients were last looked at; 0: never */
 	_Atomic uint64_t lacked_ns; /* when accept(2) last lacked something; 0: never */
 	_Atomic uint64_t refused;   /* clients that were rejected */

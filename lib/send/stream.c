@@ -177,8 +177,7 @@ static void die_if_refused(const struct stream *st, const struct figures *receiv
 	const char *word = received->refused;
 
 	if (strcmp(word, REFUSED_FULL) == 0)
-		word = "the server has reached its limit of clients, or three quarters of it "
-		       "for this host (zcs --max-clients)";
+		word = "the server has reached its limit of clients (zcs --max-clients)";
 	else if (strcmp(word, REFUSED_ADDRESS) == 0)
 		word = "the server does not serve this address (zcs --allow)";
 	else if (strcmp(word, REFUSED_METHOD) == 0)

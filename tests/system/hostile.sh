@@ -34,7 +34,7 @@ idle()
 # What zcs may print of bad clients, each of which is on 127.0.0.0/8.
 broken='(Connection reset by peer|Broken pipe|Too many open files)'
 cut='closed (in the middle of a (header|file)|between two (files|loops)|in its warm-up)'
-full='rejected: (all places are taken|its network has three quarters of all places) \(--max-clients\)'
+full='rejected: all places are taken \(--max-clients\)'
 silent='silent for [0-9.]+ seconds \(--idle-timeout\)'
 of_client="(closed without sending anything|closed in the middle of its request|sent more than it announced|$full"
 of_client="$of_client|requested [0-9]+ bytes?, more than --max-reply(: is it a zcc without --request\\?)?|$broken|$silent"

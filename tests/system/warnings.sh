@@ -34,7 +34,7 @@ it 'zcs without a thread for a client (RLIMIT_NPROC): it is rejected, with one l
 	launch zcs.out listening setpriv --reuid 65534 --regid 65534 --clear-groups prlimit --nproc=1 "$limited" -p 0 -1
 	read_port zcs.err
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
-	grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server has reached its limit of clients, or three quarters of it for this host (zcs --max-clients)" err
+	grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server has reached its limit of clients (zcs --max-clients)" err
 	kill -TERM $launched
 	got=0; wait $launched || got=$?
 	cat zcs.err
