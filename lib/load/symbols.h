@@ -10,22 +10,28 @@
 
 #include "common.h"
 
-/* The groups of a profile, in the order in which reports have them. */
+/* The groups of a profile, in the order in which reports have them: each with its constant, key and name. */
+#define PROFILE_EACH(GROUP)                                                                        \
+	GROUP(PROFILE_COPY, "data_copy", "data copy")                                              \
+	GROUP(PROFILE_TCP, "tcp_ip", "TCP/IP")                                                     \
+	GROUP(PROFILE_SKB, "skb", "socket buffers")                                                \
+	GROUP(PROFILE_DEVICE, "device", "network device")                                          \
+	GROUP(PROFILE_MEMORY, "memory", "memory")                                                  \
+	GROUP(PROFILE_FILES, "files", "page cache, files")                                         \
+	GROUP(PROFILE_LOCKS, "locks", "locks")                                                     \
+	GROUP(PROFILE_SCHEDULER, "scheduler", "scheduler, wake-ups")                               \
+	GROUP(PROFILE_INTERRUPTS, "interrupts", "interrupts, timers")                              \
+	GROUP(PROFILE_ENTRY, "entry", "system call entry")                                         \
+	GROUP(PROFILE_URING, "io_uring", "io_uring")                                               \
+	GROUP(PROFILE_FILTERS, "filters", "netfilter, BPF")                                        \
+	GROUP(PROFILE_USER, "user", "user")                                                        \
+	GROUP(PROFILE_OTHER, "other", "other")
+
+#define PROFILE_CONSTANT(which, key, name) which,
+
 enum profile_group {
-	PROFILE_COPY,
-	PROFILE_TCP,
-	PROFILE_SKB,
-	PROFILE_DEVICE,
-	PROFILE_MEMORY,
-	PROFILE_FILES,
-	PROFILE_LOCKS,
-	PROFILE_SCHEDULER,
-	PROFILE_INTERRUPTS,
-	PROFILE_ENTRY,
-	PROFILE_URING,
-	PROFILE_FILTERS,
-	PROFILE_USER,
-	PROFILE_OTHER,
+	PROFILE_EACH(PROFILE_CONSTANT)
+	/* How many there are, and what else a function may have. */
 	PROFILE_GROUPS,
 	PROFILE_CALLER = PROFILE_GROUPS, /* a function that belongs to whoever called it */
 	PROFILE_UNKNOWN,                 /* a function that no pattern has */

@@ -174,10 +174,8 @@ static const struct kind {
 	{name "_percent", "profile_" name, NUMBER(LOAD, host.profile.group[which]), IN(PROFILE)},  \
 		{name "_uncertainty_percent", "profile_" name "_half",                             \
 		 NUMBER(SHARE, host.profile.half[which]), IN(PROFILE)},                            \
-	{                                                                                          \
-		name "_us_per_kib", NULL, NUMBER(CPU_TIME, host.profile.group[which]),             \
-			IN(PROFILE), TEXT(PROFILE, text)                                           \
-	}
+		{name "_us_per_kib", NULL, NUMBER(CPU_TIME, host.profile.group[which]),            \
+		 IN(PROFILE), TEXT(PROFILE, text)},
 
 const struct figure figure_table[] = {
 	/* What was moved. */
@@ -265,20 +263,7 @@ const struct figure figure_table[] = {
 	 TEXT(PROFILE, "busy, of all samples")},
 	{"profile_unsafe", "profile_unsafe", STRING(NAME, host.profile_unsafe), IN(PROFILE),
 	 TEXT(PROFILE, "unsafe: why")},
-	GROUP_OF(PROFILE_COPY, "data_copy", "data copy"),
-	GROUP_OF(PROFILE_TCP, "tcp_ip", "TCP/IP"),
-	GROUP_OF(PROFILE_SKB, "skb", "socket buffers"),
-	GROUP_OF(PROFILE_DEVICE, "device", "network device"),
-	GROUP_OF(PROFILE_MEMORY, "memory", "memory"),
-	GROUP_OF(PROFILE_FILES, "files", "page cache, files"),
-	GROUP_OF(PROFILE_LOCKS, "locks", "locks"),
-	GROUP_OF(PROFILE_SCHEDULER, "scheduler", "scheduler, wake-ups"),
-	GROUP_OF(PROFILE_INTERRUPTS, "interrupts", "interrupts, timers"),
-	GROUP_OF(PROFILE_ENTRY, "entry", "system call entry"),
-	GROUP_OF(PROFILE_URING, "io_uring", "io_uring"),
-	GROUP_OF(PROFILE_FILTERS, "filters", "netfilter, BPF"),
-	GROUP_OF(PROFILE_USER, "user", "user"),
-	GROUP_OF(PROFILE_OTHER, "other", "other"),
+	PROFILE_EACH(GROUP_OF)
 
 	/* What a comparison counts for each MiB. */
 	{"calls_per_mib", NULL, DERIVED(RATE, calls_per_mib)},

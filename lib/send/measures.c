@@ -62,20 +62,9 @@ static const struct factor factors[] = {
 		COUNT(of, "switches_per_mib", who, "switches/MiB"),                                \
 		COUNT(of, "tasks_us_per_kib", who, "CPU time of tasks, us/KiB")
 
-/* The groups of a profile. */
-#define GROUP(of, name, what)                                                                      \
-	{                                                                                          \
-		name "_us_per_kib", of, true, .group = (what)                                      \
-	}
-#define GROUPS(of)                                                                                 \
-	GROUP(of, "data_copy", "data copy"), GROUP(of, "tcp_ip", "TCP/IP"),                        \
-		GROUP(of, "skb", "socket buffers"), GROUP(of, "device", "network device"),         \
-		GROUP(of, "memory", "memory"), GROUP(of, "files", "page cache, files"),            \
-		GROUP(of, "locks", "locks"), GROUP(of, "scheduler", "scheduler, wake-ups"),        \
-		GROUP(of, "interrupts", "interrupts, timers"),                                     \
-		GROUP(of, "entry", "system call entry"), GROUP(of, "io_uring", "io_uring"),        \
-		GROUP(of, "filters", "netfilter, BPF"), GROUP(of, "user", "user"),                 \
-		GROUP(of, "other", "other")
+/* A group of a profile, of this host and of the other end. */
+#define GROUP(which, key, name)        {key "_us_per_kib", 0, true, .group = (name)},
+#define REMOTE_GROUP(which, key, name) {key "_us_per_kib", 1, true, .group = (name)},
 
 static const struct measure measures[] = {
 	[RATE] = {"bits_per_second", .title = "KiB/s", .ratio_key = "throughput_ratio",
@@ -91,10 +80,12 @@ static const struct measure measures[] = {
 	[REMOTE_UNCERTAINTY] = {"load_uncertainty_percent", 1, .is_of_load = true},
 	[SHARED] = {"load_shared_percent", .is_of_load = true},
 	[DRIFT] = {"drift_percent", .is_of_load = true},
+	PROFILE_EACH(GROUP)
+	/* Of the other end. */
+	PROFILE_EACH(REMOTE_GROUP)
+	/* What is counted. */
 	COUNTS(0, ""),
 	COUNTS(1, "receiver: "),
-	GROUPS(0),
-	GROUPS(1),
 };
 
 /* What --save of 1.0.0 wrote. */
