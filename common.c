@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio_ext.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 /*
@@ -171,7 +172,9 @@ void *alloc_or_die(size_t n, size_t size, const char *what)
 
 static const _Atomic int *stop_signal; /* that ends the program; NULL: it catches none */
 
-static sigset_t ignored_here; /* signals that only this program ignores, and its parent did not */
+/* What only this program has, and what it starts has not: signals that it ignores, and a higher limit. */
+static sigset_t ignored_here;
+static struct rlimit files_before; /* of open files; .rlim_max is 0: it is as before */
 
 void init_program(const _Atomic int *stop)
 {
@@ -195,6 +198,32 @@ void init_program(const _Atomic int *stop)
 void signals_ignored_here(sigset_t *set)
 {
 	*set = ignored_here;
+}
+
+uint64_t files_allow_most(void)
+{
+	struct rlimit files = {.rlim_cur = 0};
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	if (files_before.rlim_max == 0)
+		files_before = files;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	return files.rlim_cur;
+}
+
+int command_spawn(pid_t *pid, const char *name, const posix_spawn_file_actions_t *files,
+		  const posix_spawnattr_t *attributes, char *const argv[])
+{
+	const bool is_raised = files_before.rlim_max > 0;
+	int e;
+
+	if (is_raised)
+		setrlimit(RLIMIT_NOFILE, &files_before);
+	e = posix_spawnp(pid, name, files, attributes, argv, environ);
+	if (is_raised)
+		files_allow_most();
+	return e;
 }
 
 int stdout_flush(void)

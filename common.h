@@ -23,6 +23,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,7 +108,7 @@ const char *printable(const char *s);
 bool string_append(char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-#define TEXT_SIZE 512 /* bytes of a text, with its end */
+#define TEXT_SIZE 1024 /* bytes of a text, with its end */
 
 /* Returns a formatted text, cut off if it is too long, that is valid until the thread has made 15 more. */
 const char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -129,6 +130,13 @@ void init_program(const _Atomic int *stop);
 
 /* Stores the signals that init_program() ignores, less those that were ignored before: a command has their default. */
 void signals_ignored_here(sigset_t *set);
+
+/* Raises the limit of open files as far as may be, but not that of commands, and returns it. */
+uint64_t files_allow_most(void);
+
+/* posix_spawnp(3), with the limit of open files that this program was started with.  A signal handler may call it. */
+int command_spawn(pid_t *pid, const char *name, const posix_spawn_file_actions_t *files,
+		  const posix_spawnattr_t *attributes, char *const argv[]);
 
 /* printf(3) to stdout, and report_flush() if `fmt` ends a line: who reads a pipe gets whole lines. */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

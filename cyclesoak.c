@@ -1,7 +1,6 @@
 /*
  * cyclesoak: measures how busy the CPUs are, by soaking or by their idle time.
  */
-#include <spawn.h>
 #include <sys/wait.h>
 
 #include "common.h"
@@ -138,7 +137,7 @@ static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 	posix_spawn_file_actions_init(&files);
 	if (opt.output != NULL)
 		posix_spawn_file_actions_adddup2(&files, m->command_stdout, STDOUT_FILENO);
-	e = posix_spawnp(&pid, argv[0], &files, &attributes, argv, environ);
+	e = command_spawn(&pid, argv[0], &files, &attributes, argv);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attributes);
 	if (e != 0) {

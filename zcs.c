@@ -3,7 +3,6 @@
  * has the options and the order of events; lib/receive has the parts.
  */
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/un.h>
 
 #include "lib/receive/group.h"
@@ -28,7 +27,6 @@ static void on_signal(int sig)
 /* Opens everything that needs privileges; returns the listener. */
 static int open_all(struct context *x)
 {
-	struct rlimit files;
 	int listener;
 
 	boot_read(x->boot);
@@ -37,11 +35,7 @@ static int open_all(struct context *x)
 	/* Before it listens: clients do not wait for this. */
 	if (gauge_is_wanted(&opt.gauge))
 		meter_start_or_die(&x->meter, &opt.gauge);
-	/* Each client is a descriptor. */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	files_allow_most(); /* each client is a descriptor */
 	listener = listen_or_die(&opt);
 	cpus_try_or_die(&opt.bind);
 	x->group.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

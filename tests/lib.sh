@@ -492,7 +492,7 @@ start_zcc()
 {
 	zcc_name=$1
 	shift
-	${FROM-} env --default-signal=INT "$BIN/zcc" -s 0 -p "$PORT" --congestion reno "$@" >"$zcc_name.out" 2>"$zcc_name.err" &
+	${FROM-} env --default-signal=INT,QUIT "$BIN/zcc" -s 0 -p "$PORT" --congestion reno "$@" >"$zcc_name.out" 2>"$zcc_name.err" &
 	eval "$zcc_name=$!"
 	remember $!
 }

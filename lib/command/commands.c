@@ -155,27 +155,27 @@ static const char *run_command(struct commands *c, const char *text, bool silent
 	sigset_t set, before;
 	siginfo_t info;
 	int status = 0;
+	pid_t pid;
 
 	stop_signals(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &before);
-	c->child = shell_start(text, silent);
-	if (c->child < 0)
+	pid = shell_start(text, silent);
+	if (pid < 0)
 		die_errno("cannot run sh");
-	while (info.si_pid = 0, TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)c->child, &info,
+	while (info.si_pid = 0, TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)pid, &info,
 							  WEXITED | WNOHANG | WNOWAIT)) == 0 &&
 					info.si_pid == 0) {
 		gauge_end(&c->gauge, &c->to, NULL); /* dies if the soakers have ended */
 		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD) {
-			kill(-c->child, *c->stop > 0 ? SIGKILL : info.si_signo);
+			kill(-pid, *c->stop > 0 ? SIGKILL : info.si_signo);
 			*c->stop = info.si_signo;
 		}
 	}
 	gauge_end(&c->gauge, &c->to, NULL);
 	if (*c->stop > 0)
-		shell_end(c->child); /* with what it has started, and left */
-	waitpid(c->child, &status, 0);
-	c->child = 0;
+		shell_end(pid); /* with what it has started, and left */
+	shell_wait(pid, &status, UINT64_MAX);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return shell_error(status);
 }
@@ -315,8 +315,7 @@ static void print(struct commands *c, const char *error)
 
 void commands_die(struct commands *c, const char *why)
 {
-	if (c->child > 0)
-		shell_end(c->child);
+	(void)shell_end_running();
 	print(c, why);
 }
 
@@ -345,6 +344,7 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 	gauge_mark_open(&c->gauge, &c->to);
 	c->each = alloc_or_die((size_t)c->gauge.file.cpus.n, sizeof(*c->each), "load");
 	shell_open();
+	settings_catch();
 	if (!c->json && c->opt->compare.columns.n == 0)
 		comparison_print_size(comparison);
 	error = rounds_run(&r, why);

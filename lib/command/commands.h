@@ -35,9 +35,8 @@ struct commands {
 	struct environment environment;
 	struct gauge gauge;
 	struct gauge_mark from, to;
-	struct load *each;   /* of each CPU */
-	_Atomic pid_t child; /* the command that runs; 0: none */
-	double seconds;      /* that the longest run took */
+	struct load *each; /* of each CPU */
+	double seconds;    /* that the longest run took */
 };
 
 extern const struct plan_kind commands_kind;

@@ -10,8 +10,9 @@
 const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE])
 {
 	snprintf(buf, COMPARISON_PLACE, "round %d", p->rounds + 1);
-	if (p->n > 1)
-		string_append(buf, COMPARISON_PLACE, ", %s", name_of(p, i, differing_in(p)));
+	if (p->n > 1 &&
+	    !string_append(buf, COMPARISON_PLACE, ", %s", name_of(p, i, differing_in(p))))
+		make_printable(buf); /* a character may be cut */
 	return buf;
 }
 
@@ -458,7 +459,7 @@ static void print_spread(const char *which, const struct plan *p)
 	for (k = 0; k < p->kind->measures; k++)
 		if (m[k].ratio_key != NULL && is_known(p, k)) {
 			wrap_add(&w, separator, "%.1f%% (%s%s)", percent(plan_spread(p, k)),
-				 m[k].end == 1 ? "other host: " : "", m[k].title);
+				 m[k].end == 1 ? "receiver: " : "", m[k].title);
 			separator = ", ";
 		}
 	report("\n");

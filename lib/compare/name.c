@@ -71,7 +71,10 @@ const char *name_of(const struct plan *p, int run, unsigned parts)
 				string_append(name, PLAN_NAME, "%s", comma || begins ? ", " : " ");
 			f[i].append(name, value, begins);
 		}
-	return text_of("%s", name);
+	if (strlen(name) < PLAN_NAME - 1)
+		return text_of("%s", name);
+	make_printable(name); /* a character may be cut */
+	return text_of("%s...", name);
 }
 
 bool is_known(const struct plan *p, int measure)

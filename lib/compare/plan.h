@@ -20,7 +20,7 @@
 #define PLAN_ROUNDS     5    /* without -r */
 #define PLAN_ROUNDS_MAX 1000
 
-#define PLAN_NAME    1024        /* bytes of a run's name */
+#define PLAN_NAME    (TEXT_SIZE - 16) /* bytes of a run's name */
 #define PLAN_PROFILE "--profile" /* the setting of sessions that are not compared with others */
 #define PLAN_REMOTE  "remote_"   /* before the key of a measure of the other end */
 

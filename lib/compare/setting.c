@@ -1,7 +1,5 @@
 #include "lib/compare/setting.h"
 
-#include <sys/wait.h>
-
 #include "lib/compare/shell.h"
 
 #define RESTORE_NS 30000000000u /* for which a command may run that restores the base */
@@ -48,15 +46,15 @@ static void restore_at_exit(void)
 	_exit(die_failure());
 }
 
-/* A signal that ends the program, and that it does not catch, restores the base before. */
 static void on_other(int sig)
 {
+	(void)shell_end_running();
 	(void)settings_restore();
 	signal(sig, SIG_DFL);
 	raise(sig);
 }
 
-static void catch_others(void)
+void settings_catch(void)
 {
 	static const int signals[] = {SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2};
 	const struct sigaction new = {.sa_handler = on_other};
@@ -71,30 +69,24 @@ static void catch_others(void)
 const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
 {
 	const struct setting_command *c = &s->all[i];
-	sigset_t stop, before;
 	const char *error;
 	int status = 0;
+	pid_t pid;
 
 	if (s->present == i)
 		return NULL;
 	shell_open();
 	if (entered == NULL) {
-		catch_others();
+		settings_catch();
 		atexit(restore_at_exit);
 	}
 	entered = s;
 	base = TO_RESTORE;
 	s->present = -1;
-	/* settings_restore() must know of the command. */
-	stop_signals(&stop);
-	pthread_sigmask(SIG_BLOCK, &stop, &before);
-	s->child = shell_start(c->command, false);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (s->child < 0 || TEMP_FAILURE_RETRY(waitpid(s->child, &status, 0)) < 0)
-		error = strerror(errno);
-	else
+	pid = shell_start(c->command, false);
+	error = pid < 0 ? strerror(errno) : NULL;
+	if (pid > 0 && shell_wait(pid, &status, UINT64_MAX))
 		error = shell_error(status);
-	s->child = 0;
 	if (error == NULL)
 		s->present = i;
 	else
@@ -107,13 +99,10 @@ static const char *restore(struct settings *s)
 {
 	const uint64_t until = now_ns() + RESTORE_NS;
 	int status = 0;
-	pid_t pid = s->child;
+	pid_t pid;
 
-	if (pid > 0) {
-		shell_end(pid);
-		if (!shell_wait(pid, &status, until))
-			return "a command that runs cannot be ended";
-	}
+	if (!shell_end_running())
+		return "a command that runs cannot be ended";
 	pid = shell_start(s->all[0].command, false);
 	if (pid < 0)
 		return strerror(errno);
@@ -129,13 +118,13 @@ bool settings_restore(void)
 	struct settings *s = entered;
 	int state = TO_RESTORE;
 	char line[DIE_MAX] = "";
-	sigset_t stop, before;
+	sigset_t all, before;
 	const char *error;
 
 	if (s == NULL || s->present == 0)
 		return true;
-	stop_signals(&stop);
-	pthread_sigmask(SIG_BLOCK, &stop, &before);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
 	if (!atomic_compare_exchange_strong(&base, &state, RESTORING)) {
 		/* Another thread restores the base, and then ends the program. */
 		while (base == RESTORING)

@@ -19,7 +19,6 @@ struct settings {
 	} all[SETTINGS_MOST];
 	int n;
 	int present; /* the one in force; -1: not known, as a command was begun and has not succeeded */
-	_Atomic pid_t child; /* the command that runs; 0: none */
 };
 
 /* Adds NAME=COMMAND, which is changed.  Returns NULL, or what is wrong with it. */
@@ -37,10 +36,16 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX]);
 
 /*
  * Restores the base if a command was begun, and another setting may be in force: ends the command that runs, and runs
- * that of the base, for 30 seconds at most, in which signals that would end the program wait.  Returns false, with a
+ * that of the base, for 30 seconds at most, in which signals wait.  Returns false, with a
  * line on stderr, if that fails.  Only the first call does anything.  A signal handler may call it.
  */
 bool settings_restore(void);
+
+/*
+ * Has a signal that would end the program, and that it does not catch, end the command that runs and restore the base
+ * before.
+ */
+void settings_catch(void);
 
 /* Restores the base, and ends the program as a signal would have ended it, so that a shell's loop stops, too. */
 _Noreturn void settings_die_of(int sig);

@@ -1,6 +1,5 @@
 #include "lib/compare/shell.h"
 
-#include <spawn.h>
 #include <sys/wait.h>
 
 #define END_NS 5000000000u /* for which a command may go on after SIGTERM */
@@ -11,6 +10,7 @@
  */
 static posix_spawnattr_t attributes;
 static posix_spawn_file_actions_t files, no_files;
+static _Atomic pid_t running; /* the command that was started last; 0: it was waited for */
 
 void shell_open(void)
 {
@@ -40,12 +40,19 @@ pid_t shell_start(const char *command, bool silent)
 {
 	char *const argv[] = {"sh", "-c", (char *)command, NULL};
 	struct pollfd p = {.fd = STDERR_FILENO};
+	sigset_t all, before;
 	pid_t pid;
 
 	poll(&p, 1, 0);
-	errno = posix_spawn(&pid, "/bin/sh", silent || p.revents & POLLERR ? &no_files : &files,
-			    &attributes, argv, environ);
-	return errno == 0 ? pid : -1;
+	/* A handler of signals must know of the command. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	errno = command_spawn(&pid, "/bin/sh", silent || p.revents & POLLERR ? &no_files : &files,
+			      &attributes, argv);
+	pid = errno == 0 ? pid : -1;
+	running = pid > 0 ? pid : 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pid;
 }
 
 bool shell_wait(pid_t pid, int *status, uint64_t until)
@@ -55,6 +62,7 @@ bool shell_wait(pid_t pid, int *status, uint64_t until)
 			return false;
 		sleep_ns(SHELL_LOOK_NS);
 	}
+	running = 0;
 	return true;
 }
 
@@ -68,6 +76,16 @@ void shell_end(pid_t pid)
 	while (waitpid(pid, &status, WNOHANG), kill(-pid, 0) == 0 && now_ns() < until)
 		sleep_ns(SHELL_LOOK_NS);
 	kill(-pid, SIGKILL);
+}
+
+bool shell_end_running(void)
+{
+	const pid_t pid = running;
+	int status;
+
+	if (pid > 0)
+		shell_end(pid);
+	return pid == 0 || shell_wait(pid, &status, now_ns() + END_NS);
 }
 
 const char *shell_error(int status)

@@ -3,7 +3,7 @@
  *
  *	shell_open();
  *	pid = shell_start("ethtool -K eth0 tso off", false);
- *	waitpid(pid, &status, 0);
+ *	shell_wait(pid, &status, UINT64_MAX);
  *	error = shell_error(status);
  */
 #pragma once
@@ -22,7 +22,7 @@ void shell_open(void);
  */
 pid_t shell_start(const char *command, bool silent);
 
-/* Waits until a command has ended, and stores its status.  Returns false if it has not until then. */
+/* Waits until a command has ended, and stores its status.  Returns false if it has not until then.  A handler may call it. */
 bool shell_wait(pid_t pid, int *status, uint64_t until);
 
 /*
@@ -30,6 +30,9 @@ bool shell_wait(pid_t pid, int *status, uint64_t until);
  * may have been waited for afterwards, unless it still ends.  A signal handler may call it.
  */
 void shell_end(pid_t pid);
+
+/* Ends the command that was started last, if it runs, and waits for it.  Returns false if it cannot be ended. */
+bool shell_end_running(void);
 
 /* Returns how a command ended, `its command ended with status 1`, by text_of(); NULL: well. */
 const char *shell_error(int status);

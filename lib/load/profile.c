@@ -4,14 +4,12 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #define SAMPLE_HZ    199 /* on each CPU: a prime, and no multiple of a tick */
 #define SAMPLE_CPUS  64  /* up to which it is that; on more CPUs it is less on each */
 #define SAMPLE_LEAST 29
 #define RING_BYTES   262144u /* of a CPU: more than a second of samples with long call chains */
-#define SPARE_FILES  256     /* for the program itself */
 #define DRAIN_MS     500
 #define RECORD_MAX   65536u /* its size has 16 bits */
 
@@ -257,19 +255,13 @@ struct profile *profile_open(const struct cpus *cpus, const pid_t *soaker, const
 {
 	struct profile *p = alloc_or_die(1, sizeof(*p), "a profile");
 	const int hz = sample_hz(cpus->n);
-	struct rlimit files;
 	FILE *f;
 	int error;
 	char text[DIE_MAX];
 
 	pthread_mutex_init(&p->lock, NULL);
 	p->ring = alloc_or_die((size_t)cpus->n, sizeof(*p->ring), "a profile");
-	/* Each CPU has a descriptor; a command inherits the limit, which is not raised without need. */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
-	    files.rlim_cur < (rlim_t)cpus->n + SPARE_FILES) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	files_allow_most(); /* each CPU has a descriptor */
 	/* Without it the thread would never end. */
 	p->wake = eventfd(0, EFD_CLOEXEC);
 	if (p->wake < 0) {

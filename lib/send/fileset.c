@@ -1,7 +1,6 @@
 #include "lib/send/fileset.h"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "lib/net/wire.h"
@@ -70,16 +69,13 @@ static bool write_builtin(int fd, uint64_t state)
 
 void fileset_open(struct fileset *set, char **names, int n, bool zeros)
 {
-	struct rlimit descriptors = {.rlim_cur = 0};
+	const uint64_t descriptors = files_allow_most();
 	struct file f;
 	int i;
 
-	getrlimit(RLIMIT_NOFILE, &descriptors);
-	descriptors.rlim_cur = descriptors.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &descriptors);
-	if ((rlim_t)n > descriptors.rlim_cur / 2)
-		die("%d files are more than half of the %ju descriptors: raise ulimit -Hn", n,
-		    (uintmax_t)descriptors.rlim_cur);
+	if ((uint64_t)n > descriptors / 2)
+		die("%d files are more than half of the %" PRIu64 " descriptors: raise ulimit -Hn",
+		    n, descriptors);
 	*set = (struct fileset){.builtin = n == 0};
 	set->file = alloc_or_die(n > 0 ? (size_t)n : BUILTIN_FILES, sizeof(*set->file), "file set");
 	for (i = 0; i < n; i++)

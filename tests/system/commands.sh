@@ -82,15 +82,18 @@ ends 'round 2, exit 0: --prepare: its command ended with status 4' --prepare 'ec
 interrupted()
 {
 	beside "$1: the command and what it has started end, complete rounds are printed, the first setting is restored"; ( begin
-		status=$2 command=$4
+		status=$2 signals=$3 command=$4
 		: >log
-		env --default-signal=INT "$cyclesoak" --idle -r 5 --setting 'a=echo a >now' --setting 'b=echo b >now' -- \
+		echo a >now
+		set -- --setting 'a=echo a >now' --setting 'b=echo b >now'
+		[ "$status" -ne 131 ] || set -- --vs ':; echo x >>log'
+		env --default-signal=INT,QUIT "$cyclesoak" --idle -r 5 "$@" -- \
 		    "[ \$(grep -c x log) -lt 2 ] || { $command; }; echo x >>log" >out 2>err &
 		run=$!
 		remember $run
 		wait_until or_gone $run [ -s child ]
 		remember "$(cat child)"
-		for sig in $3; do
+		for sig in $signals; do
 			kill -"$sig" $run
 			wait_until or_gone $run delivered
 		done
@@ -98,7 +101,7 @@ interrupted()
 		got=0; wait $run || got=$?
 		[ $got -eq "$status" ]
 		wait_until gone "$(cat child)"
-		grep '^1 round of 2 runs' out
+		[ "$status" -eq 131 ] || grep '^1 round of 2 runs' out
 		[ "$(cat now)" = a ]
 	) & later
 }
@@ -107,6 +110,7 @@ delivered() { grep -Eq '^S(hd|ig)Pnd:.*[^0	]' "/proc/$run/status" && return 1; :
 child='sleep 1000 & echo $! >child; wait'
 interrupted SIGINT 130 INT "$child"
 interrupted SIGTERM 143 TERM "$child"
+interrupted 'SIGQUIT, but it prints nothing, and there is no setting' 131 QUIT "$child"
 interrupted 'SIGTERM, which what it has started ignores' 143 TERM "(trap '' TERM INT; sleep 1000) & echo \$! >child; wait"
 interrupted 'two signals, of which the command ignores the first' 143 'INT TERM' "trap '' INT TERM; $child; sleep 1000"
 

@@ -1,6 +1,7 @@
 /* What a comparison prints: lib/compare/comparison. */
 #include "lib/compare/comparison.h"
 
+#include "lib/compare/name.h"
 #include "lib/send/trials.h"
 #include "tests/unit/unit.h"
 
@@ -212,6 +213,21 @@ static void test_two_hosts(void)
 	opt.brief = false;
 }
 
+static void test_long_name(void)
+{
+	char text[2 * TEXT_SIZE + 1] = "";
+	const char *name;
+	int i;
+
+	for (i = 0; i < TEXT_SIZE; i++)
+		strcpy(text + 2 * i, "\xc3\xa4");
+	plan_init();
+	value(1, SETTING, text);
+	name = name_of(&plan, 1, 1u << SETTING);
+	is(name + PLAN_NAME - 4, "\xc3\xa4?...",
+	   "a name that no text has room for is seen to be cut, and is UTF-8");
+}
+
 /* Three rounds of two runs. */
 static void test_size(void)
 {
@@ -302,5 +318,5 @@ static void test_sessions(void)
 	}
 }
 
-TESTS(test_size, test_counts, test_places, test_two_hosts, test_against, test_sessions,
-      test_no_ratio, test_unsafe)
+TESTS(test_size, test_counts, test_places, test_two_hosts, test_long_name, test_against,
+      test_sessions, test_no_ratio, test_unsafe)
