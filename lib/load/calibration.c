@@ -173,7 +173,7 @@ bool calibration_find_or_die(struct calibration *c, const char *path, bool neede
 	fd = open_retry(file, O_RDONLY | O_NONBLOCK); /* a FIFO would block until it has a writer */
 	f = fd < 0 ? NULL : fdopen(fd, "r");
 	if (f == NULL)
-		die("cannot read the calibration %s: %s: run 'cyclesoak -C' here on the idle machine",
+		die("cannot read the calibration %s: %s: run 'cyclesoak -C' here on the idle machine, or give --idle",
 		    file, strerror(errno));
 	why = calibration_read(f, c);
 	/* cppcheck-suppress nullPointer ; die() does not return */
