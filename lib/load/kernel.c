@@ -1,5 +1,7 @@
 #include "lib/load/kernel.h"
 
+#include <fcntl.h>
+#include <linux/btf.h>
 #include <sys/utsname.h>
 
 const char *const kernel_option_name[KERNEL_OPTIONS] = {"irq_time_accounting",
@@ -13,15 +15,37 @@ static const struct {
 	[KERNEL_STEAL_TIME] = {"\nCONFIG_PARAVIRT_TIME_ACCOUNTING=y\n", "prev_steal_time_rq"},
 };
 
-/* Whether a file has these bytes; -1 if it cannot be read. */
-static int contains(const char *path, const char *what, size_t n)
-{
-	size_t size = 0;
-	char *all = file_read_all(path, &size);
-	const bool found = all != NULL && memmem(all, size, what, n) != NULL;
+#define NAMES_MAX (64 * 1024 * 1024)
 
-	free(all);
-	return size > 0 ? found : -1;
+static bool contains(const char *text, size_t size, const char *what, size_t n)
+{
+	return memmem(text, size, what, n) != NULL;
+}
+
+/*
+ * Reads the names of the kernel's types and their members, which are the last part of the file: a read(2) has a page
+ * of it, and the file has a thousand.  Returns NULL if there are none.  The caller frees it.
+ */
+static char *names_read(const char *path, size_t *size)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct btf_header h;
+	char *names = NULL;
+	ssize_t n = 1;
+
+	*size = 0;
+	if (fd < 0)
+		return NULL;
+	if (pread(fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) && h.magic == BTF_MAGIC &&
+	    h.str_len < NAMES_MAX)
+		names = alloc_or_die(1, h.str_len, path);
+	while (names != NULL && *size < h.str_len && n > 0) {
+		n = pread(fd, names + *size, h.str_len - *size,
+			  (off_t)(h.hdr_len + (uint64_t)h.str_off + *size));
+		*size += n > 0 ? (size_t)n : 0;
+	}
+	close(fd);
+	return names;
 }
 
 static const char *config_path(void)
@@ -32,12 +56,39 @@ static const char *config_path(void)
 	return text_of("/boot/config-%s", u.release);
 }
 
+/* Stores for each option what kernel_option() returns. */
+static void options_read(int known[KERNEL_OPTIONS])
+{
+	size_t size;
+	char *all = names_read(KERNEL_BTF, &size);
+	const bool has_names = size > 0;
+	int i;
+
+	if (!has_names) {
+		free(all);
+		all = file_read_all(config_path(), &size);
+	}
+	for (i = 0; i < KERNEL_OPTIONS; i++) {
+		if (all == NULL || size == 0)
+			known[i] = -1;
+		else if (has_names)
+			known[i] = contains(all, size, options[i].member,
+					    strlen(options[i].member) + 1);
+		else
+			known[i] = contains(all, size, options[i].line, strlen(options[i].line));
+	}
+	free(all);
+}
+
 int kernel_option(enum kernel_option o)
 {
-	const int found = contains(KERNEL_BTF, options[o].member, strlen(options[o].member) + 1);
+	static int known[KERNEL_OPTIONS];
+	static bool is_read;
 
-	return found >= 0 ? found
-			  : contains(config_path(), options[o].line, strlen(options[o].line));
+	if (!is_read)
+		options_read(known);
+	is_read = true;
+	return known[o];
 }
 
 double kernel_hz(void)

@@ -7,18 +7,32 @@ int main(void)
 {
 	static const char config[] =
 		"# Automatic\nCONFIG_A=y\nCONFIG_A_B=m\n# CONFIG_C is not set\n";
+	static const char types[] = "types", names[] = "\0one\0two";
+	const struct btf_header h = {.magic = BTF_MAGIC,
+				     .hdr_len = sizeof(h),
+				     .str_off = sizeof(types),
+				     .str_len = sizeof(names)};
 	const char *path = "/proc/self/fd/200";
 	const int found = kernel_option(KERNEL_IRQ_TIME);
+	char *read;
+	size_t size;
 
-	ok(contains(path, "\nCONFIG_A=y\n", 12) == -1, "a file that is missing says nothing");
-	ok(dup2(memfd_create("config", 0), 200) == 200 &&
-		   contains(path, "\nCONFIG_A=y\n", 12) == -1,
-	   "nor does an empty one");
-	ok(write(200, config, strlen(config)) > 0 && contains(path, "\nCONFIG_A=y\n", 12) == 1 &&
-		   contains(path, "\nCONFIG_A_B=y\n", 14) == 0 &&
-		   contains(path, "\nCONFIG_C=y\n", 12) == 0,
-	   "an option is set if its line says y");
+	ok(names_read(path, &size) == NULL && size == 0, "a file that is missing has no names");
+	ok(dup2(memfd_create("btf", 0), 200) == 200 && names_read(path, &size) == NULL && size == 0,
+	   "nor has an empty one");
+	ok(write(200, &h, sizeof(h)) > 0 && write(200, types, sizeof(types)) > 0 &&
+		   write(200, names, sizeof(names)) > 0 &&
+		   (read = names_read(path, &size)) != NULL && size == sizeof(names) &&
+		   memcmp(read, names, size) == 0,
+	   "the names of BTF are its last part");
+	ok(ftruncate(200, sizeof(h) + sizeof(types) + 4) == 0 && names_read(path, &size) != NULL &&
+		   size == 4,
+	   "of a file that is cut off there are those that are there");
 	close(200);
+	ok(contains(config, sizeof(config), "\nCONFIG_A=y\n", 12) &&
+		   !contains(config, sizeof(config), "\nCONFIG_A_B=y\n", 14) &&
+		   !contains(config, sizeof(config), "\nCONFIG_C=y\n", 12),
+	   "an option is set if its line says y");
 	ok(found >= -1 && found <= 1 && (access(KERNEL_BTF, R_OK) != 0 || found >= 0),
 	   "a kernel with BTF tells its options");
 	return done();
