@@ -243,17 +243,19 @@ const char *idle_clock_open(struct idle_clock *c, int last)
 #if !(defined(__x86_64__) || defined(__aarch64__)) || !defined(__LP64__)
 	return "it works on 64-bit x86 and arm64 only";
 #endif
-	why = hooks_find(KERNEL_BTF, id);
-	if (why != NULL)
-		return why;
 	c->size = ((size_t)last + 1) << CPU_SHIFT;
 	a.key_size = sizeof(uint32_t);
 	a.value_size = (uint32_t)c->size;
 	a.max_entries = 1;
 	a.map_flags = BPF_F_MMAPABLE;
 	c->map = bpf(BPF_MAP_CREATE, &a);
-	if (c->map >= 0)
-		map = mmap(NULL, c->size, PROT_READ, MAP_SHARED, c->map, 0);
+	/* Who may not use bpf(2) need not read the megabytes of that file. */
+	why = c->map < 0 ? explain(errno) : hooks_find(KERNEL_BTF, id);
+	if (why != NULL) {
+		idle_clock_close(c);
+		return why;
+	}
+	map = mmap(NULL, c->size, PROT_READ, MAP_SHARED, c->map, 0);
 	if (map != MAP_FAILED)
 		c->cpu = map;
 	for (k = 0; k < IDLE_CLOCK_HOOKS && map != MAP_FAILED; k++) {
