@@ -47,6 +47,7 @@ DATA     = $(wildcard man/*.json lib/hosts/*.py)
 SERVICES = $(wildcard lib/receive/*.service)
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
 HELPERS  = $(patsubst tests/helpers/%.c,$(OBJ)/tests/%,$(wildcard tests/helpers/*.c)) $(OBJ)/tests/net
+PRELOADS = $(patsubst tests/helpers/preload/%.c,$(OBJ)/tests/%.so,$(wildcard tests/helpers/preload/*.c))
 FUZZ     = $(OBJ)/tests/fuzz/fuzz
 UNITS    = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/*.c))
 
@@ -121,6 +122,11 @@ $(OBJ)/tests/net: $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/helpers/net/*.c))
 $(FUZZ): $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/fuzz/*.c)) $(OBJ)/libzc.a
 	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
 
+# Where there are none the tests that preload one are skipped.
+$(OBJ)/tests/%.so: tests/helpers/preload/%.c
+	@mkdir -p $(@D)
+	-$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o $@ $< -ldl
+
 debug:
 	$(MAKE) SANITIZE=address,undefined all
 
@@ -163,7 +169,7 @@ check-sanitize:
 # The unit tests, to be run one by one: build/tests/unit/NAME
 unit: $(UNITS)
 
-test-programs: $(HELPERS) $(UNITS) $(FUZZ)
+test-programs: $(HELPERS) $(PRELOADS) $(UNITS) $(FUZZ)
 
 # Static checks, all or T=name: of each tool that is installed.
 lint:

@@ -5,8 +5,12 @@
 # seconds: 10
 . "$TOP/tests/lib.sh"
 
-# compare [options...]: on any machine, as --idle soaks nothing, and commands run where the load cannot be measured
-cyclesoak=$BIN/cyclesoak
+# Under ./unmeasured no program may be bound to a CPU, which says at once that no load can be measured.
+! preloaded fault || library="LD_PRELOAD=$PWD/fault.so FAULT=cyclesoak,sched_setaffinity,-,each,EINVAL"
+printf '#!/bin/sh\nexec env %s "%s" "$@"\n' "$library" "$BIN/cyclesoak" >unmeasured
+chmod +x unmeasured
+cyclesoak=$PWD/unmeasured
+# compare [options...]
 compare() { "$cyclesoak" --idle "$@"; }
 log_has() { [ "$(paste -s -d ' ' log)" = "$1" ]; }
 
@@ -20,7 +24,7 @@ beside 'commands run once a round, every second round in reverse, with --prepare
 	grep -x '# --prepare: echo p >>log' plan.tsv
 ) & later
 beside '--json: an object for each run, then the comparison; the CPU seconds are load x CPUs x seconds'; ( begin; need jq
-	exits 0 compare -r 2 --vs 'exit 0' --json -- sleep 0.01
+	exits 0 "$BIN/cyclesoak" --idle -r 2 --vs 'exit 0' --json -- sleep 0.01
 	jq -s . out >all
 	holds all '(map(.run) == [1, 2, 3, 4, null]) and (map(.command) | .[:4] == ["sleep 0.01", "exit 0", "exit 0", "sleep 0.01"])' \
 	    'all(.[:4][]; .load_percent == null or
@@ -170,7 +174,7 @@ beside 'a first setting that fails, or cannot be restored: the status is 125, al
 	done
 ) & later
 beside '-B, -d: the load of each CPU, and the accounting of the kernel, of each run'; ( begin
-	exits 0 compare -B -d -r 2 --vs 'sleep 0.2' -- sleep 0.3
+	exits 0 "$BIN/cyclesoak" --idle -B -d -r 2 --vs 'sleep 0.2' -- sleep 0.3
 	grep -A 9 '^round 1, sleep 0.2:$' out | grep -A 9 '^System load' >run
 	grep 'took 0\.[23]' run
 ) & later

@@ -15,8 +15,8 @@ sed -i '1i ^(cyclesoak|zc[cs]),(eventfd|pthread_create|sched_setaffinity), - - E
 # the soakers is no matter.
 hasten=HASTEN_US=2000
 preloaded hasten || faults_missing='no library can be preloaded'
-noise='the clock or a system call is slow\|was fully busy\|the machine is not idle\|(steal)\|the load is below 0'
-noise="$noise\|soaks nothing\|the soakers do not yield\|the soakers delay wake-ups\|^$"
+noise='the clock or a system call is slow|was fully busy|the machine is not idle|[(]steal[)]|the load is below 0'
+noise="$noise|soaks nothing|the soakers do not yield|the soakers delay wake-ups|^$"
 
 # Processes of a scenario are known by their environment.
 ZC_FAULT=$PWD

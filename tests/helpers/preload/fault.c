@@ -3,7 +3,8 @@
  * were asked to.
  *
  *	FAULT		`PROGRAM,CALL,OBJECT,N,ERROR`: the N-th such call fails, counted over all threads and
- *			processes of that name.  ERROR is an errno value's name, or KILL: the process is killed.
+ *			processes of that name, or with `each` as N all of them.  ERROR is an errno value's name,
+ *			or KILL: the process is killed.
  *	FAULT_LOG	a file, to which a line `reached` is appended when it does, and without FAULT a line
  *			`PROGRAM,CALL,OBJECT` for each call.  A line `closed twice` is for each close(2) of a
  *			descriptor that is not open.
@@ -16,6 +17,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -59,6 +61,7 @@ static const char *const errors[] = {
 };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+#define EACH ULONG_MAX
 static char planned[400];       /* as in FAULT, without N and ERROR */
 static unsigned long planned_n; /* 0: nothing is planned */
 static int planned_error;
@@ -93,7 +96,7 @@ static void parse(const char *fault)
 	    (*name = '\0', n = strrchr(planned, ',')) == NULL)
 		abort();
 	*n = '\0';
-	planned_n = strtoul(n + 1, NULL, 10);
+	planned_n = strcmp(n + 1, "each") == 0 ? EACH : strtoul(n + 1, NULL, 10);
 	for (i = 0; i < COUNT(errors); i++)
 		if (errors[i] != NULL && strcmp(errors[i], name + 1) == 0)
 			planned_error = (int)i;
@@ -219,7 +222,8 @@ static bool fails_by_plan(const struct call *c, int fd, const char *text, int fl
 	describe(line + n, sizeof(line) - (size_t)n, fd, text, flags);
 	if (planned_n == 0)
 		log_line(line);
-	if (planned_n == 0 || strcmp(line, planned) != 0 || ++*found != planned_n)
+	if (planned_n == 0 || strcmp(line, planned) != 0 ||
+	    (planned_n != EACH && ++*found != planned_n))
 		return false;
 	log_line("reached");
 	if (planned_error == KILL)
