@@ -5,7 +5,7 @@
 # seconds: 10
 . "$TOP/tests/lib.sh"
 
-# Under ./unmeasured no program may be bound to a CPU, which says at once that no load can be measured.
+# Under ./unmeasured no program may be bound to a CPU, so that the load cannot be measured: it is not tried for a second.
 ! preloaded fault || library="LD_PRELOAD=$PWD/fault.so FAULT=cyclesoak,sched_setaffinity,-,each,EINVAL"
 printf '#!/bin/sh\nexec env %s "%s" "$@"\n' "$library" "$BIN/cyclesoak" >unmeasured
 chmod +x unmeasured

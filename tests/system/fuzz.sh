@@ -1,8 +1,8 @@
 #!/bin/sh
-# The readers of what others wrote under damaged input: tests/fuzz by its random driver, with sanitizers in
-# the readers where the compiler has them.
+# The readers of what others wrote under damaged input: tests/fuzz by its random driver, in `make check-long` with
+# sanitizers in the readers where the compiler has them.
 #
-# seconds: 4
+# seconds: 2
 . "$TOP/tests/lib.sh"
 
 fuzz=$HELPERS/fuzz/fuzz # which has the suite's own sanitizers, if there are some
@@ -13,7 +13,7 @@ unset UBSAN_OPTIONS
 # shellcheck disable=SC3045 # where it is not known, a core is left in this directory
 ulimit -c 0
 
-it 'the driver of the fuzzer builds with sanitizers in all readers'; ( begin
+long 'the driver of the fuzzer builds with sanitizers in all readers' && ( begin
 	! sanitized || skip_check "the suite's own sanitizers watch the driver"
 	echo 'int main(void){return 0;}' | $CC $flags -x c -o probe - 2>/dev/null && ./probe ||
 		skip_check 'none for this compiler'

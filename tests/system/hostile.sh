@@ -213,8 +213,8 @@ stays=$ZCS files=$(fds)
 stayer=$!
 remember $stayer
 
-modes="read splice zerocopy json raw reply" # recv and trunc have raw and json
-! may_lock_much || modes="$modes $(receivers | grep '^uring')" # a hundred clients have 8 MiB
+modes="read zerocopy json raw reply $(scale '' splice)" # recv and trunc have raw and json
+[ -z "$LONG" ] || ! may_lock_much || modes="$modes $(receivers | grep "^uring")" # a hundred clients have 8 MiB
 for mode in $modes; do
 	beside "$mode: attacks, and clients that stay: others are served, memory and descriptors are freed, and nothing spins"
 	( begin; siege $mode ) & later

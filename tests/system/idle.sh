@@ -1,12 +1,12 @@
 #!/bin/sh
-# The instrument that soaks nothing: --idle, in the three tools.  loads.sh has a load of known size.
+# The instrument that soaks nothing: --idle, in the three tools.  loads.sh has a load of known size, warnings.sh what the
+# kernel lacks.
 #
 # group: quiet
 # seconds: 8
 . "$TOP/tests/lib.sh"
 
 whole_test_needs jq 'the instrument that soaks nothing'
-real=$BIN/cyclesoak
 hasten_tools 50000 1000000
 
 # measurable: skips a check where the kernel measures no idle time, or other programs have a CPU
@@ -61,29 +61,6 @@ it 'zcc --idle and zcs --idle: both ends of one host, on all CPUs, with the inst
 	measurable
 	jq -e '.end | .host, .remote | .instrument == "idle" and .load_percent > 0' out
 ); ok
-it 'cyclesoak --idle: where it may not run on the first CPU the trial is made on the next'; ( begin
-	preloaded fault && [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ] || skip_check 'one CPU, or no library can be preloaded'
-	grep -q 'kcpustat_dyntick_start$' /proc/kallsyms && skip_check 'a kernel that does not measure idle time'
-	status=0
-	env LD_PRELOAD="$PWD/fault.so" FAULT=cyclesoak,sched_setaffinity,-,1,EINVAL FAULT_LOG=log \
-	    "$real" --idle -n 1 -p 0.1 >out 2>err || status=$?
-	cat out err
-	grep -qx reached log
-	[ $status -eq 0 ] || grep 'CPU [0-9]* never sleeps\|does not measure the idle time of CPU' err
-); ok
-it '--idle=clock: BPF programs count, and JSON and -d say so; or an error says what they need, as it does to a user'; ( begin
-	none='cyclesoak: --idle=clock: \(bpf(2)\|/sys/kernel/btf/vmlinux\|it works on 64-bit\)'
-	if "$cyclesoak" --idle=clock -d --json -n 2 -p 0.2 >out 2>err; then
-		grep -x 'cyclesoak: idle time is counted by BPF programs' err
-		jq -es '.[:2] | all(.[]; .idle_source == "clock" and .load_percent > 0)' out
-	else
-		grep "^$none" err
-	fi
-	user=
-	[ "$(id -u)" -ne 0 ] || user='setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all'
-	[ "$(id -u)" -ne 0 ] || need setpriv
-	fails "--idle=clock: \(.*'setcap cap_bpf,cap_perfmon+ep /.*/cyclesoak'\|/sys\|it works\)" $user "$cyclesoak" --idle=clock -n 1
-); ok
 # Nobody measures a machine that does not sleep.
 it '--idle where each CPU is busy: an error, or the command without a load'; ( begin
 	"$HELPERS/burn" "$(cat /sys/devices/system/cpu/online)" 30 >burnt &
@@ -100,24 +77,4 @@ it '--idle where each CPU is busy: an error, or the command without a load'; ( b
 	grep '^System load: -, unsafe: not_measured' out
 	kill $burner
 ); ok
-echo one >tiny
-for kind in 'is empty' 'lacks a CPU' 'stands still'; do
-	it "zcc --idle where /proc/stat $kind: the load is not measured, and the reason: on stderr, in the first line and in JSON"; ( begin
-		unshare -m true 2>/dev/null || skip_check 'no privilege for namespaces'
-		cp /proc/stat "$kind"
-		[ "$kind" != 'is empty' ] || : >"$kind"
-		[ "$kind" != 'lacks a CPU' ] || grep -v "^cpu$(($(getconf _NPROCESSORS_ONLN) - 1)) " /proc/stat >"$kind"
-		start_zcs
-		for format in -q --json; do
-			exits 0 unshare -m sh -c "mount --bind '$kind' /proc/stat && exec $zcc $format --idle -s 0 -p $PORT tiny"
-			grep -Eq ': the load is not measured: --idle: (Linux .* 7\.1|/proc/stat cannot be read, or does not count CPU [0-9]+ )' err
-			grep -q ', load not measured: not_measured (try -c)$' out ||
-				jq -e '.end.host | .no_load == "baseline" and .unsafe == ["not_measured"]' out
-		done
-		[ "$kind" != 'is empty' ] || exits 1 unshare -m sh -c "mount --bind '$kind' /proc/stat && exec $zcc --idle --wait-idle 9 -s 0 -p 9"
-		[ "$kind" != 'is empty' ] || grep '^zcc: --wait-idle: /proc/stat does not count what other programs take: omit it$' err
-	); ok
-done
-check_usage "--idle: 'kernel' is not 'clock'" zcs --idle=kernel
-check_usage '-c, --cpu-load and --idle cannot be used together' zcs -c --idle
 finish

@@ -1,8 +1,9 @@
 #!/bin/sh
-# A seeded random walk over every option of every program, in `make check-long` with sanitizers.
+# A seeded random walk over every option of every program, with sanitizers.
 # OPTIONS_SEED, OPTIONS_CASES and OPTIONS_CASE choose another walk, its length, or one of its cases.
 #
 # group: soaks
+# only: check-long
 # seconds: 5
 # limit: 5400
 . "$TOP/tests/lib.sh"
