@@ -275,11 +275,6 @@ static int verify(void)
  * Options.
  */
 
-static void close_report(void *commands, const char *why)
-{
-	commands_die(commands, why);
-}
-
 #define AT(kind, member)             OPTION_AT(struct soak_options, kind, member)
 #define TAKE(kind, member, function) OPTION_TAKE(struct soak_options, kind, member, function)
 
@@ -423,7 +418,7 @@ int main(int argc, char **argv)
 	commands.per_cpu = opt.per_cpu;
 	if (opt.output != NULL)
 		command_stdout = report_open_or_die(opt.output);
-	die_init(close_report, &commands); /* it prints to the report's file */
+	die_init(commands_die, &commands); /* it prints to the report's file */
 	if (opt.calibrate) {
 		gauge_calibrate_or_die(&opt.gauge, opt.force);
 		return EXIT_SUCCESS;

@@ -30,11 +30,6 @@ static void catch_signals(void)
 	sigprocmask(SIG_SETMASK, &unblocked, NULL);
 }
 
-static void close_report(void *trials, const char *why)
-{
-	trials_die(trials, why);
-}
-
 static const char *request_all(struct send_report *rep, char why[DIE_MAX])
 {
 	struct target target;
@@ -56,7 +51,7 @@ int main(int argc, char **argv)
 	int first;
 
 	init_program(&run.stop);
-	die_init(close_report, &trials);
+	die_init(trials_die, &trials);
 	first = options_parse(&opt, argc, argv);
 	rep.json.stream = opt.json == JSON_EVENTS;
 	if (opt.calibrate) {

@@ -313,10 +313,10 @@ static void print(struct commands *c, const char *error)
 		json_fail(&j, error);
 }
 
-void commands_die(struct commands *c, const char *why)
+void commands_die(void *commands, const char *why)
 {
 	(void)shell_end_running();
-	print(c, why);
+	print(commands, why);
 }
 
 const char *commands_run(struct commands *c, char why[DIE_MAX])

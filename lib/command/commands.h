@@ -56,5 +56,5 @@ char *command_join(char **words);
 /* Runs the commands, and prints the comparison.  Returns NULL or what is wrong, which may be in `why`. */
 const char *commands_run(struct commands *c, char why[DIE_MAX]);
 
-/* Ends the command and the report of a program that dies. */
-void commands_die(struct commands *c, const char *why);
+/* For die_init(): ends the command and the report of a program that dies. */
+void commands_die(void *commands, const char *why);

@@ -508,8 +508,10 @@ static double mean_seconds(const struct send_options *all)
 	return sum / all->runs;
 }
 
-void trials_die(struct trials *a, const char *why)
+void trials_die(void *trials, const char *why)
 {
+	struct trials *a = trials;
+
 	report_die(a->report, why);
 	if (a->comparison.is_wanted && a->plan.rounds > 0)
 		comparison_print(&a->comparison, why);

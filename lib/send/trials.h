@@ -39,8 +39,8 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 /* Prints the comparison of two files of --save. */
 void trials_compare(struct trials *a);
 
-/* Ends the report of a program that dies; that of a comparison has its complete rounds. */
-void trials_die(struct trials *a, const char *why);
+/* For die_init(): ends the report of a program that dies; that of a comparison has its complete rounds. */
+void trials_die(void *trials, const char *why);
 
 /*
  * Stores, once, what all runs of a plan share, as the first of them has it: options, files, connection, kernel and
