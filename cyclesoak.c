@@ -311,7 +311,7 @@ static const struct option_row rows[] = {
 	{"", "profile", NULL,
 	 "sample what the CPUs do, and print the load by groups: data copy, TCP/IP, memory, ...; "
 	 "periods, too, are measured against the idle host, just before",
-	 AT(FLAG, gauge.profile), .not_with = "--idle -C -f --file --verify --once " NOT_COMPARED},
+	 AT(FLAG, gauge.profile), .not_with = "--idle -C -f --file --verify --once"},
 	{"", "profile-stacks", "FILE",
 	 "as --profile, and write the calls that led to the samples to FILE, for flame graphs",
 	 AT(FILE, gauge.stacks), .not_with = "--idle -C -f --file --verify --once " NOT_COMPARED},

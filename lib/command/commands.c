@@ -21,12 +21,16 @@ static const struct factor factors[] = {
 	[SETTING] = {"setting", .follows_comma = true, .append = factor_append},
 };
 
+#define GROUP(which, key, name) {key "_cpu_seconds", .is_of_load = true, .group = (name)},
+
 static const struct measure measures[] = {
 	{"cpu_seconds", .is_of_load = true, .title = "CPU seconds",
 	 .ratio_key = "cpu_seconds_ratio", .verb = "takes", .times = "times the CPU time of"},
 	{"load_percent", .is_of_load = true, .title = "load"},
 	{"seconds", .title = "seconds", .ratio_key = "seconds_ratio", .verb = "takes",
 	 .times = "times as long as"},
+	PROFILE_EACH(GROUP)
+	/* How far these can be trusted. */
 	{"load_uncertainty_percent", .is_of_load = true},
 	{"load_shared_percent", .is_of_load = true},
 	{"drift_percent", .is_of_load = true},
@@ -45,7 +49,7 @@ const struct plan_kind commands_kind = {
 	LENGTH(measures),
 	0,
 	.instrument = INSTRUMENT,
-	.figures = IN_HOST | IN_ACCOUNTING | IN_COMMAND,
+	.figures = IN_HOST | IN_ACCOUNTING | IN_COMMAND | IN_PROFILE,
 	.witness = "date",
 };
 

@@ -13,6 +13,7 @@ struct groups {
 	const struct plan *p;
 	int measure[PROFILE_GROUPS], n; /* of which there are n */
 	const char *who;                /* before a line */
+	const char *unit;
 };
 
 /* The mean of a group; 0 where it is not known. */
@@ -48,8 +49,13 @@ static double cost_of(const struct groups *g, const struct plan *of, int run)
 static bool is_unsafe(const struct groups *g, const struct plan *of, int run)
 {
 	const int end = g->p->kind->measure[g->measure[0]].end;
+	bool is = plan_unsafe(of, run, g->measure[0]) != 0;
+	int i;
 
-	return plan_unsafe(of, run, g->measure[0]) != 0 || of->run[run].profile_unsafe[end];
+	for (; of != NULL; of = of->earlier)
+		for (i = 0; i < of->rounds; i++)
+			is |= of->run[run].profile_unsafe[end][i][0] != '\0';
+	return is;
 }
 
 /* The plan of the i-th column, and its run: of two plans each run stands before and now. */
@@ -92,7 +98,8 @@ static void print_row(const struct groups *g, int measure, int first, int end)
 	const char *name;
 	int i, run;
 
-	report("%-*s", FIRST_WIDTH, measure >= 0 ? m[measure].group : text_of("%sus/KiB", g->who));
+	report("%-*s", FIRST_WIDTH,
+	       measure >= 0 ? m[measure].group : text_of("%s%s", g->who, g->unit));
 	for (i = first; i < end; i++) {
 		of = column(g->p, i, &run);
 		name = name_in(g->p, of, run);
@@ -141,7 +148,7 @@ static void print_difference(const struct groups *g, const struct plan *a, int i
 	for (l = 0; l < g->n; l++)
 		part[l] = group_mean(a, i, g->measure[l]) - group_mean(b, k, g->measure[l]);
 	wrap_add(&w, "", "%s%s - %s:", g->who, name_in(g->p, a, i), name_in(g->p, b, k));
-	wrap_add(&w, " ", "%.3f%s us/KiB", all, has_unsafe ? "?" : "");
+	wrap_add(&w, " ", "%.3f%s %s", all, has_unsafe ? "?" : "", g->unit);
 	for (n = 0; n < g->n; n++) {
 		for (l = 0; l < g->n; l++)
 			most = fabs(part[l]) > fabs(part[most]) ? l : most;
@@ -173,6 +180,8 @@ void groups_print(const struct plan *p)
 		}
 		if (i == columns)
 			continue;
+		g.unit = figure_named(m[g.measure[0]].key)->kind == FIGURE_CPU_TIME ? "us/KiB"
+										    : "CPU seconds";
 		print_tables(&g);
 		for (i = 0; i < p->n; i++)
 			if (p->before != NULL)

@@ -53,6 +53,9 @@ void plan_open(struct plan *p, const struct plan_kind *kind, int runs, int round
 		run->reasons[0] = alloc_or_die(2 * (size_t)rounds, sizeof(**run->reasons),
 					       "a plan");
 		run->reasons[1] = run->reasons[0] + rounds;
+		run->profile_unsafe[0] = alloc_or_die(2 * (size_t)rounds,
+						      sizeof(**run->profile_unsafe), "a plan");
+		run->profile_unsafe[1] = run->profile_unsafe[0] + rounds;
 		for (k = 1; k < n; k++)
 			run->figure[k] = run->figure[k - 1] + rounds;
 	}
@@ -68,6 +71,7 @@ void plan_close(struct plan *p)
 			free(run->value[i]);
 		free(run->value);
 		free(run->reasons[0]);
+		free(run->profile_unsafe[0]);
 		free(run->figure[0]);
 		free(run->figure);
 	}
@@ -189,7 +193,8 @@ void plan_add(struct plan *p, int i, const struct plan_result *res)
 			figures_add(&run->sum[k], res->end[k]);
 		if (res->host[k] != NULL) {
 			run->reasons[k][p->rounds] = res->host[k]->host.unsafe;
-			run->profile_unsafe[k] |= res->host[k]->host.profile_unsafe[0] != '\0';
+			strcpy(run->profile_unsafe[k][p->rounds],
+			       res->host[k]->host.profile_unsafe);
 		}
 		run->unsafe[k] |= run->reasons[k][p->rounds];
 		unsafe |= run->reasons[k][p->rounds];

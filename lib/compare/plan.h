@@ -91,13 +91,13 @@ struct setting {
 
 /* A run of a plan, in all rounds. */
 struct plan_run {
-	char **value;           /* of each factor, as it was asked for; NULL: none, or not known */
-	double **figure;        /* of each measure, in each round; NAN: not known */
-	unsigned *reasons[2];   /* that made it unsafe, of this host and the other, in each round */
-	unsigned unsafe[2];     /* the same of all rounds */
-	bool profile_unsafe[2]; /* the groups were, in any round; no file has it */
-	uint64_t unsafe_rounds; /* in which either had such a reason */
-	struct figures sum[2];  /* of all rounds together, of either end */
+	char **value;         /* of each factor, as it was asked for; NULL: none, or not known */
+	double **figure;      /* of each measure, in each round; NAN: not known */
+	unsigned *reasons[2]; /* that made it unsafe, of this host and the other, in each round */
+	unsigned unsafe[2];   /* the same of all rounds */
+	char (*profile_unsafe[2])[PROFILE_REASONS]; /* what made either profile unsafe, likewise */
+	uint64_t unsafe_rounds;                     /* in which either had such a reason */
+	struct figures sum[2];                      /* of all rounds together, of either end */
 };
 
 struct plan {

@@ -3,13 +3,14 @@
 #include "lib/compare/comparison.h"
 #include "lib/compare/name.h"
 
-#define NOT_SAVED    "was not written by --save of this version"
-#define COLUMNS_MAX  96
-#define SETTINGS_MAX 512 /* of a session */
+#define NOT_SAVED      "was not written by --save of this version"
+#define REASON_LETTERS "abcdefghijklmnopqrstuvwxyz,"
+#define COLUMNS_MAX    96
+#define SETTINGS_MAX   512 /* of a session */
 
 /* What a column has; `which` is the factor, the measure or the end, and `unit` is that of the measure. */
 struct field {
-	enum { ROUND, FACTOR, MEASURE, REASONS, SETTING } kind;
+	enum { ROUND, FACTOR, MEASURE, REASONS, PROFILE, SETTING } kind;
 	int which;
 	char key[64];
 	const struct figure *row;
@@ -43,8 +44,8 @@ static struct field field_named(const struct plan_kind *kind, const char *name)
 	key = is_remote(name) ? name + strlen(PLAN_REMOTE) : name;
 	if (strcmp(name, "round") == 0)
 		f.kind = ROUND;
-	if (strcmp(key, "unsafe") == 0) {
-		f.kind = REASONS;
+	if (strcmp(key, "unsafe") == 0 || strcmp(key, "profile_unsafe") == 0) {
+		f.kind = *key == 'u' ? REASONS : PROFILE;
 		f.which = is_remote(name);
 	}
 	for (i = 0; i < kind->factors; i++)
@@ -86,6 +87,8 @@ static struct fields fields_of(const struct plan *p)
 			add_field(&all, kind, kind->measure[i].end, kind->measure[i].key);
 	for (i = 0; i < 2; i++)
 		add_field(&all, kind, i, "unsafe");
+	for (i = 0; i < 2 && profiled; i++)
+		add_field(&all, kind, i, "profile_unsafe");
 	return all;
 }
 
@@ -104,6 +107,7 @@ static void print_field(FILE *f, const struct plan *p, const struct field *c, in
 	case ROUND: text = text_of("%d", round + 1); break;
 	case FACTOR: text = plan_value(r, c->which); break;
 	case REASONS: text = limits_format(r->reasons[c->which][round]); break;
+	case PROFILE: text = r->profile_unsafe[c->which][round]; break;
 	case SETTING: break; /* no session has it in a column */
 	case MEASURE:
 		value = r->figure[c->which][round];
@@ -233,6 +237,11 @@ static bool parse_field(char *text, struct plan *p, const struct field *c, int r
 		r->reasons[c->which][round] = reasons;
 		r->unsafe[c->which] |= reasons;
 		*unsafe |= reasons;
+		return true;
+	case PROFILE:
+		if (strlen(text) >= PROFILE_REASONS || text[strspn(text, REASON_LETTERS)] != '\0')
+			return false;
+		strcpy(r->profile_unsafe[c->which][round], text);
 		return true;
 	case SETTING:
 		if (round == 0 && run == 0)

@@ -149,6 +149,7 @@ static const struct kind {
 	[FIGURE_BASELINE] = {.characters = ""}, /* no receipt has it, nor the next two */
 	[FIGURE_PER_MIB] = {0, 1e15, false, 1, ""},
 	[FIGURE_CPU_TIME] = {-1e15, 1e15, false, 1, ""},
+	[FIGURE_CPU_SECONDS] = {-1e15, 1e15, false, 1, ""},
 };
 
 /* The kind of a figure, and where struct figures has it. */
@@ -169,11 +170,12 @@ static const struct kind {
 #define IN_LOADS      (IN_HOST | IN_CPU | IN_INTERVAL)
 #define IN_TCP        (IN_SENDER | IN_INTERVAL)
 
-/* A group of a profile: its share of the CPUs, half of the interval of that, and the CPU time of each KiB. */
+/* A group of a profile: its share of the CPUs, half of the interval of that, and the CPU time, all and of each KiB. */
 #define GROUP_OF(which, name, text)                                                                \
 	{name "_percent", "profile_" name, NUMBER(LOAD, host.profile.group[which]), IN(PROFILE)},  \
 		{name "_uncertainty_percent", "profile_" name "_half",                             \
 		 NUMBER(SHARE, host.profile.half[which]), IN(PROFILE)},                            \
+		{name "_cpu_seconds", NULL, NUMBER(CPU_SECONDS, host.profile.group[which])},       \
 		{name "_us_per_kib", NULL, NUMBER(CPU_TIME, host.profile.group[which]),            \
 		 IN(PROFILE), TEXT(PROFILE, text)},
 
@@ -382,6 +384,8 @@ double figure_value(const struct figure *row, const struct figures *f)
 		return per_mib(f, *number);
 	if (row->kind == FIGURE_CPU_TIME)
 		return cpu_time_each(f, *number, (double)f->bytes / 1024);
+	if (row->kind == FIGURE_CPU_SECONDS)
+		return cpu_time_each(f, *number, 1e6);
 	if (!is_double(row))
 		return NAN;
 	all = (const void *)((const char *)f + row->all);

@@ -89,14 +89,15 @@ enum figure_kind {
 	FIGURE_BIT_RATE,  /* bits per second */
 	FIGURE_COST,      /* us/KiB, or CPU seconds; negative if the load is */
 	FIGURE_LOAD, /* a share, negative on a machine that does more than when it was calibrated */
-	FIGURE_CHANGE,   /* a relative change, which may be negative */
-	FIGURE_SHARE,    /* 1 is all CPUs; an uncertainty may be larger */
-	FIGURE_WORD,     /* a string of lower-case letters */
-	FIGURE_NAME,     /* a string of the characters that versions and releases have */
-	FIGURE_REASONS,  /* a set of UNSAFE_* */
-	FIGURE_BASELINE, /* enum baseline_kind */
-	FIGURE_PER_MIB,  /* of a rate: how many for each MiB that was moved */
-	FIGURE_CPU_TIME  /* of a share of the CPUs: its us of CPU time for each KiB */
+	FIGURE_CHANGE,     /* a relative change, which may be negative */
+	FIGURE_SHARE,      /* 1 is all CPUs; an uncertainty may be larger */
+	FIGURE_WORD,       /* a string of lower-case letters */
+	FIGURE_NAME,       /* a string of the characters that versions and releases have */
+	FIGURE_REASONS,    /* a set of UNSAFE_* */
+	FIGURE_BASELINE,   /* enum baseline_kind */
+	FIGURE_PER_MIB,    /* of a rate: how many for each MiB that was moved */
+	FIGURE_CPU_TIME,   /* of a share of the CPUs: its us of CPU time for each KiB */
+	FIGURE_CPU_SECONDS /* of a share of the CPUs: its CPU time */
 };
 
 /* The JSON objects that have a figure, as a set of bits. */

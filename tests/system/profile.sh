@@ -76,6 +76,13 @@ it 'cyclesoak --profile of a program that only computes: the user has most of th
 	profiled .
 	holds out '.profile.user_percent > 0.5 * .load_percent'
 ); ok
+it 'cyclesoak --profile of two commands: the groups are the CPU seconds of each, and tell what makes the difference'; ( begin
+	soaking "$cyclesoak" --profile -r 1 --json --vs true "$HELPERS/burn 0 0.5"
+	sed -i '$!d' out
+	jq -e '.comparison.runs[0].cpu_seconds != null and .comparison.runs[1].cpu_seconds != null' out >/dev/null || skip_check 'the machine is busy, or there is no profile'
+	holds out '[.comparison.runs[] | (.cpu_seconds.mean - ([.groups[].mean] | add) | fabs < 0.001)] | all' \
+	    '.comparison.runs[0].groups | length == 14 and .user_cpu_seconds.mean > 0.1'
+); ok
 it 'zcc --profile-stacks: it replaces a file by the stacks of load, those that a soaker had apart'; ( begin
 	: >stacks && chmod 600 stacks
 	soaking "$zcc" -c --profile-stacks stacks -s 0 -p "$PORT" --congestion reno -t 0.7 --json
@@ -115,6 +122,6 @@ check_usage '--profile-stacks: a file has the stacks of one run' zcc -s 0 -c --p
 check_usage '--profile and --idle cannot be used together' zcc -s 0 -c --idle --profile
 check_usage '--profile: only with -c' zcs --profile
 check_usage '--profile and --idle cannot be used together' cyclesoak --idle --profile
-check_usage '--profile and --vs cannot be used together' cyclesoak --profile --vs true
+check_usage '--profile-stacks and --vs cannot be used together' cyclesoak --profile-stacks x --vs true
 check_usage '--profile and --request cannot be used together' zcc -c --profile -s 0 --request 1
 finish

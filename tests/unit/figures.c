@@ -133,7 +133,7 @@ static void test_places(void)
 			continue;
 		f = g = figures_of("bytes=1 seconds=1 load=0.5 cpus=1");
 		figures_init(&sum);
-		n = (double)(row - figure_table) + 2;
+		n = (double)((row - figure_table) % 64) + 2; /* each kind can be that */
 		units_of(row, &member, &unit);
 		n *= member;
 		if (row->kind == FIGURE_COUNT)

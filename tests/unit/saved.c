@@ -156,6 +156,29 @@ static void test_reasons(void)
 	saved_close(&s);
 }
 
+#define PROFILED(unsafe)                                                                           \
+	"# zcc 1.1.0, host\n# --profile: given\nround\tmethod\tblksize\tnum_streams\t"             \
+	"profile_unsafe\n1\tsend\t65536\t1\t" unsafe "\n"
+
+static void test_profiles(void)
+{
+	char path[] = "/tmp/zc-saved-XXXXXX";
+	struct saved s, again;
+
+	close(mkstemp(path));
+	ok(parse(PROFILED("other,lost"), &s) == NULL, "what made a profile unsafe is read");
+	saved_append_or_die(s.last, path);
+	saved_read_or_die(&again, &trials_kind, "--against", path);
+	unlink(path);
+	is(again.last->run[0].profile_unsafe[0][0], "other,lost", "and written");
+	has(again.text, "\t-\t-\tother,lost\t-\n", "behind the reasons of the load, for each end");
+	saved_close(&s);
+	saved_close(&again);
+	ok(parse(PROFILED("other,lost,sampled,x"), &s) != NULL &&
+		   parse(PROFILED("a b"), &s) != NULL,
+	   "what is too long, or no list of words, is rejected");
+}
+
 static void read_or_die(void *path)
 {
 	struct saved s;
@@ -213,4 +236,4 @@ static void test_sessions(void)
 	   "what is there and cannot be read is an error, and no new file");
 }
 
-TESTS(test_round_trip, test_sessions, test_reasons, test_wrong)
+TESTS(test_round_trip, test_sessions, test_reasons, test_profiles, test_wrong)
