@@ -285,9 +285,23 @@ static double loaded(const struct option_row *o, const void *from)
 					   : (double)*(const uint64_t *)from;
 }
 
+/* Memory that lasts as long as the program: members of options point into it. */
+static void *lasting(size_t size)
+{
+	static struct lasting {
+		struct lasting *before;
+		char *data[];
+	} * last;
+	struct lasting *one = alloc_or_die(1, sizeof(*one) + size, "options");
+
+	one->before = last;
+	last = one;
+	return one->data;
+}
+
 static char *text_copy(const char *text)
 {
-	return strcpy(alloc_or_die(strlen(text) + 1, 1, "options"), text);
+	return strcpy(lasting(strlen(text) + 1), text);
 }
 
 /* Sets the member of an option, or prints what the option asks for and exits. */
@@ -377,10 +391,8 @@ static void take_given(const struct usage *u, struct given *g, char *text, void 
 	g->is_given = true;
 	if (text != NULL && g->value == NULL)
 		g->value = alloc_or_die(VALUES_MAX, sizeof(*g->value), "options");
-	if (g->n > 0 && !g->row->is_repeated) { /* the last one counts */
-		free(g->value[0]);              /* a list's values are parts of its first */
-		g->n = 0;
-	}
+	if (!g->row->is_repeated)
+		g->n = 0; /* the last one counts */
 	if (g->row->is_list && text != NULL) {
 		take_list(u, g, text, to);
 		return;
@@ -637,16 +649,14 @@ static char *copy_word(const char **text, char *to)
 char **words_split(const char *text, int *n)
 {
 	const size_t most = strlen(text) / 2 + 2; /* with the NULL */
-	char **word = alloc_or_die(1, most * sizeof(*word) + strlen(text) + 1, "words");
+	char **word = lasting(most * sizeof(*word) + strlen(text) + 1);
 	char *to = (char *)(word + most);
 
 	for (*n = 0; *(text += strspn(text, BLANKS)) != '\0'; ++*n) {
 		word[*n] = to;
 		to = copy_word(&text, to);
-		if (to == NULL) {
-			free(word);
+		if (to == NULL)
 			return NULL;
-		}
 	}
 	return word;
 }

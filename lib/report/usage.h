@@ -137,7 +137,7 @@ void options_read_over(const struct usage *u, const struct options_given *before
 
 /*
  * Splits a text into words as a shell does, without expansions: '...', "...", \.  Returns them with a NULL behind the
- * last, and how many; NULL if a quote has no end.  They are one block, to be freed.
+ * last, and how many; NULL if a quote has no end.
  */
 char **words_split(const char *text, int *n);
 

@@ -35,7 +35,7 @@ static void test_options(void)
 {
 	char good[] = "no tso=ethtool -K eth0 tso off", again[] = "no tso=:", none[] = "tso";
 	char nameless[] = "=:", empty[] = "tso=", unknown[] = "-=:", same[] = "no\ntso=:";
-	char name[SETTINGS_MOST + 1][8];
+	char name[SETTINGS_MOST + 1][16];
 	struct settings s = {.n = 0};
 	int i;
 
