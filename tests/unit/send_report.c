@@ -141,6 +141,7 @@ static void test_without_load(void)
 	res.received.host.load = NAN;
 	res.received.host.unsafe = 0;
 	res.sent = figures_of("bytes=4096000 seconds=2 longest_stall=0 clients=17");
+	res.loops = 0;
 	expect(text(), "a report without receipt, load and TCP figures has neither");
 	res.receipts = 1;
 	set = (struct fileset){.n = 1, .bytes = 1};
