@@ -291,4 +291,5 @@ void meter_stop(struct meter *m)
 		baseline_take(m);
 	}
 	gauge_stop(&m->gauge);
+	free(m->gauge.file.cpu);
 }
