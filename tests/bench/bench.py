@@ -119,6 +119,12 @@ def rms(errors):
     return math.sqrt(statistics.fmean(e * e for e in errors)) if errors else math.nan
 
 
+def middle(values, form=None):
+    """The median and the range, as text."""
+    form = form or ('.0f' if max(values) >= 1000 else '.1f')
+    return f'{statistics.median(values):{form}} [{min(values):{form}}..{max(values):{form}}]'
+
+
 def verdict(goal, met, figure):
     """Prints a line about a goal; `met` is None if it was not measured."""
     print(f'{"not measured" if met is None else "met" if met else "MISSED":>12}  {goal}: {figure}')

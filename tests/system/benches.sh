@@ -27,5 +27,7 @@ accuracy --from rows/accuracy-*.tsv
 ^Goals:$
 same -n 1 -r 2 -t 0.1
 ^throughput +server +[01] of +1 
+peers -r 1 -t 0.1 --only ^zc
+^zc: 8 streams / zc: 2 streams +[0-9.]+ \[.* 0\.95
 END
 finish
