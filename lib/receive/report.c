@@ -144,7 +144,9 @@ void report_client(struct report *r, const struct place *p, const struct figures
 	if (why != NULL && r->cut[0] == '\0')
 		snprintf(r->cut, sizeof(r->cut), "%s: %s", name, why);
 	if (summary && r->listed < LISTED_MAX)
-		s = reallocarray(r->streams, r->listed + 1, sizeof(*s));
+		s = (r->listed & (r->listed - 1)) != 0 /* room doubles at the powers of two */
+			    ? r->streams
+			    : reallocarray(r->streams, 2 * r->listed + 1, sizeof(*s));
 	if (s == NULL) {
 		r->left_out++;
 		return;
