@@ -81,11 +81,11 @@ sizes|sed -n 3p $reports|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536
 intervals with a gap|sed -n 4p $reports|last.intervals | map(.sum) | times
 the periods of the last run, with a gap|sed -n 5,8p $reports; sed -n 5,9p $reports|.[4:] | periods | times
 requests of which one had no connect time|sed -n 10p $reports|latencies(["10 bytes", "64k bytes"])
-a comparison of methods|\$zcc -m send,sendfile -t 0.2 -r 3|runs("\"send\" 0, \"sendfile\" 1")
+a comparison of methods|\$zcc -m send,sendfile -t 0.1 -r 3|runs("\"send\" 0, \"sendfile\" 1")
 other options|\$zcc -n 1 -r 2 --vs '-m write' --vs '-P 4 -b 4k'|runs("\"sendfile, 1m a call, 1 stream\" 0, \"-m write\" 1, \"-P 4 -b 4k\" 2")
-other options, and sizes|\$zcc -m send -b 4k,64k -t 0.1 --vs -k|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0", curve("vs"; null), curve("vs"; "-k"), "= send", "= -k"
-a comparison of servers|\$zcc -m send -p $trunc,$PORT -t 0.2|runs("\"to trunc\" 0, \"to read\" 1")
-sizes and streams|\$zcc -m send -b 4k,64k,256k -P 1,2 -t 0.1|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0, \"256k\" 262144.0", curve("num_streams"; 1, 2), "= 1 stream", "= 2 streams"
+other options, and sizes|\$zcc -m send -b 4k,64k -t 0.1 -r 2 --vs -k|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0", curve("vs"; null), curve("vs"; "-k"), "= send", "= -k"
+a comparison of servers|\$zcc -m send -p $trunc,$PORT -t 0.1 -r 2|runs("\"to trunc\" 0, \"to read\" 1")
+sizes and streams|\$zcc -m send -b 4k,64k,256k -P 1,2 -t 0.1 -r 2|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0, \"256k\" 262144.0", curve("num_streams"; 1, 2), "= 1 stream", "= 2 streams"
 a transfer over time|\$zcc -t 0.4 -I 0.1|last.intervals | map(.sum) | times
 clients of zcs over time|tail -n 1 zcs.out|last.intervals | map(.sum) | times
 requests|$BIN/zcc -s 0 -p $reply --request 10,1k -t 0.3 --json|latencies(["10 bytes", "1k bytes"])
@@ -158,8 +158,8 @@ it 'zc-plot: what cannot be drawn is one line'; ( begin; need python3
 	fails_with 2 "^zc-plot: standard output is a terminal: use -o FILE" \
 	    python3 -c 'import os, pty, sys; m, s = pty.openpty(); os.set_inheritable(m, True); os.dup2(s, 1); os.execv(sys.argv[1], sys.argv[1:])' "$plot" good
 ); ok
-it 'zc-plot: of 500 mutated reports none makes gnuplot start a process or open a file to write'; ( begin; need python3 gnuplot strace
-	python3 "$TOP/tests/helpers/plot_fuzz.py" "$plot" "$reports" "$(new_seed)" 500 >script
+it "zc-plot: of $(scale 150 1500) mutated reports none makes gnuplot start a process or open a file to write"; ( begin; need python3 gnuplot strace
+	python3 "$TOP/tests/helpers/plot_fuzz.py" "$plot" "$reports" "$(new_seed)" "$(scale 150 1500)" >script
 	printf '%s\n' 'system("true")' 'set print "/dev/full"' >>script # the trace has what is looked for
 	# shellcheck disable=SC2046
 	strace $(strace --seccomp-bpf -f true 2>/dev/null && echo --seccomp-bpf) -f -e signal=none -e trace=execve,fork,vfork,clone,clone3,open,openat,creat -o trace gnuplot script >/dev/null
