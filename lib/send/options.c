@@ -207,7 +207,7 @@ static const struct option_row rows[] = {
 	{"", "profile", NULL,
 	 "sample what the CPUs do, and print the CPU time of each KiB by groups: data copy, TCP/IP, "
 	 "memory, ...",
-	 AT(FLAG, gauge.profile), .only_with = "-c", .not_with = "--idle --calibration --request"},
+	 AT(FLAG, gauge.profile), .only_with = "-c", .not_with = "--idle --calibration"},
 	{"", "profile-stacks", "FILE",
 	 "as --profile, and write the calls that led to the samples to FILE, for flame graphs",
 	 AT(FILE, gauge.stacks), .is_neutral = true, .only_with = "-c",

@@ -323,13 +323,17 @@ static void host_text(const struct requests *q, bool quiet)
 	const struct figures *f = &q->host;
 	const struct load *l = &f->host;
 	const char *load = load_format(f);
+	struct wrap line = {.width = WRAP_WIDTH, .indent = "  "};
 
 	if (load[0] != '\0')
 		report("%s%s", quiet ? ", " : "\n  ", load);
 	if (!isnan(l->load))
 		report(", %s us/%s", cost_each_text(f, (double)connections), noun(q));
-	if (!isnan(l->load) && l->baseline == BASELINE_OWN && !quiet)
-		report("\n  %s", baselines_format(l->drift));
+	if (!isnan(l->load) && l->baseline == BASELINE_OWN && !quiet) {
+		report("\n");
+		wrap_add(&line, "", "  %s", baselines_format(l->drift));
+		groups_add(&line, f);
+	}
 	report("\n");
 }
 

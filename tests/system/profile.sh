@@ -79,6 +79,15 @@ it 'cyclesoak --profile of a program that only computes: the user has most of th
 	profiled .
 	holds out '.profile.user_percent > 0.5 * .load_percent'
 ); ok
+it 'zcc --profile --request: the groups of each size are its load'; ( begin
+	launch reply.out listening "$BIN/zcs" -p 0 --reply
+	read_port reply.err
+	profile -t 0.5 --request 1,64k --json
+	jq -e '[.requests[].host.load_percent] | all' out >/dev/null || skip_check 'the machine is busy'
+	jq -e '[.requests[].host.profile] | all' out >/dev/null || skip_check "no profile: $(grep -e --profile: err)"
+	holds out '[.requests[].host | .load_percent as $load | [.profile | to_entries[] | select(.key | test("(sampled|lost|uncertainty).*_percent$") | not)
+		| select(.key | endswith("_percent")) | .value] | add - $load | fabs < 0.001] | . == [true, true]'
+); ok
 it 'cyclesoak --profile of two commands: the groups are the CPU seconds of each, and tell what makes the difference'; ( begin
 	soaking "$cyclesoak" --profile -r 1 --json --vs true "$HELPERS/burn 0 0.5"
 	sed -i '$!d' out
@@ -126,5 +135,4 @@ check_usage '--profile and --idle cannot be used together' zcc -s 0 -c --idle --
 check_usage '--profile: only with -c' zcs --profile
 check_usage '--profile and --idle cannot be used together' cyclesoak --idle --profile
 check_usage '--profile-stacks and --vs cannot be used together' cyclesoak --profile-stacks x --vs true
-check_usage '--profile and --request cannot be used together' zcc -c --profile -s 0 --request 1
 finish
