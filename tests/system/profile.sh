@@ -8,7 +8,7 @@
 
 whole_test_needs jq 'profiles'
 hasten_tools 60000 1000000
-BUSY_TURNS=0 # under strace(1) a repetition has no load either
+BUSY_TURNS=0 # under strace(1) the load is not measured by a repetition either
 start_zcs
 head -c 1000000 /dev/zero >file
 
