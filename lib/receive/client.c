@@ -316,19 +316,21 @@ static bool client_accept(struct context *x, int listener)
 	return false;
 }
 
-void clients_look(struct context *x, int listener)
+bool clients_look(struct context *x, int listener)
 {
 	struct pollfd p = {.fd = listener, .events = POLLIN};
 	struct client *c, *next = LIST_FIRST(&x->group.clients);
+	bool accepted = false;
 	int i;
 
 	/* A client that waits, perhaps behind rejected ones, joins the group before others leave it. */
-	for (i = 0; i < REJECTED_MOST && !places_lack(&x->places) && poll(&p, 1, 0) > 0; i++)
-		if (client_accept(x, listener))
-			break;
+	for (i = 0;
+	     i < REJECTED_MOST && !accepted && !places_lack(&x->places) && poll(&p, 1, 0) > 0; i++)
+		accepted = client_accept(x, listener);
 	while ((c = next) != NULL) {
 		next = LIST_NEXT(c, link);
 		if (c->ended)
 			client_end(c);
 	}
+	return accepted;
 }

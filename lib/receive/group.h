@@ -119,9 +119,9 @@ void interval_next(struct context *x);
 /*
  * client.c: accepts a client that sends, if one waits, and starts its thread; then removes the clients that
  * have ended.  In this order a client that waits to be accepted belongs to the group.  `listener` is -1 once it
- * is closed.
+ * is closed.  Returns whether it accepted one.
  */
-void clients_look(struct context *x, int listener);
+bool clients_look(struct context *x, int listener);
 
 /*
  * reply.c: serves clients that ask for N bytes each, until a signal.  Prints a line for each interval in which

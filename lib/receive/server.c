@@ -141,8 +141,8 @@ static void dismiss_clients(struct context *x)
 }
 
 /*
- * With -1, once a client has left, others are accepted while one that has sent something is connected.  Who only holds
- * connections open would otherwise keep zcs from ending, by a new one each time.
+ * With -1, once a client has left, others are accepted while one that has sent something is connected; then only those
+ * that had connected.  Who only holds connections open would otherwise keep zcs from ending, by a new one each time.
  */
 static bool is_over(const struct context *x)
 {
@@ -163,14 +163,18 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	const double seconds = x->opt->interval;
 	const uint64_t period = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX / 2;
 	struct client_group *g = &x->group;
-	int accepting;
+	int accepting, queued = BACKLOG; /* of those that had connected when it was over */
+	bool over, accepted;
 
 	interval_next(x);
 	/* With -1 the first group is the only one, but for checks whether the port is open. */
-	while (!*x->stop && (!x->opt->once || !g->served || g->n > 0)) {
-		accepting = is_over(x) ? -1 : listener;
-		wait_for(x, accepting, period, unblocked);
-		clients_look(x, accepting);
+	while (!*x->stop && (!is_over(x) || g->n > 0)) {
+		over = is_over(x);
+		accepting = over && queued == 0 ? -1 : listener;
+		if (!over || queued == 0)
+			wait_for(x, accepting, period, unblocked);
+		accepted = clients_look(x, accepting);
+		queued = !over ? BACKLOG : accepted ? queued - 1 : 0;
 		group_look(x);
 		meter_look(&x->meter, g->n > 0);
 		if (g->n > 0 && now_ns() >= g->interval.begin.ns + period)
