@@ -168,7 +168,7 @@ exits_1()
 	wait_until nothing_runs
 }
 it 'incast: a sender that is unplugged in the middle is named after the --timeout of FILE, the rest goes on'; ( begin
-	hosts 4 'pattern incast' "$by_pdsh" 'zcc -t 1 --pace 5m --timeout 1.5' 'load none'
+	hosts 4 'pattern incast' "$by_pdsh" 'zcc -t 3 --pace 5m --timeout 1.5' 'load none'
 	starts
 	wait_until has_sent
 	ip -n "$NET-0" link set port4 down
