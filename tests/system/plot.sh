@@ -83,6 +83,7 @@ the periods of the last run, with a gap|sed -n 5,8p $reports; sed -n 5,9p $repor
 requests of which one had no connect time|sed -n 10p $reports|latencies(["10 bytes", "64k bytes"])
 a comparison of methods|\$zcc -m send,sendfile -t 0.1 -r 3|runs("\"send\" 0, \"sendfile\" 1")
 other options|\$zcc -n 1 -r 2 --vs '-m write' --vs '-P 4 -b 4k'|runs("\"sendfile, 1m a call, 1 stream\" 0, \"-m write\" 1, \"-P 4 -b 4k\" 2")
+settings, of which one has a long name|\$zcc -n 1 -r 1 --setting "\$(printf 'a\\tb\\nc')=:" --setting ü%$(printf %040d 0)=:|runs("\"a?b?c\" 0, \"ü%%$(printf %027d 0)...\" 1")
 other options, and sizes|\$zcc -m send -b 4k,64k -t 0.1 -r 2 --vs -k|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0", curve("vs"; null), curve("vs"; "-k"), "= send", "= -k"
 a comparison of servers|\$zcc -m send -p $trunc,$PORT -t 0.1 -r 2|runs("\"to trunc\" 0, \"to read\" 1")
 sizes and streams|\$zcc -m send -b 4k,64k,256k -P 1,2 -t 0.1 -r 2|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0, \"256k\" 262144.0", curve("num_streams"; 1, 2), "= 1 stream", "= 2 streams"
