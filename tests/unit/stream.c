@@ -173,7 +173,7 @@ static void test_failed_file(void)
 	const char *methods = "sendfile|send|write|mmap|splice|zerocopy", *method;
 	struct served served = {.n = 0};
 	static struct run run; /* the thread of a stream that failed waits */
-	char want[64], title[128];
+	char want[300], title[400];
 	const int s = socket(AF_INET, SOCK_STREAM, 0), on = 1;
 
 	while ((method = next_of(&methods)) != NULL) {

@@ -240,8 +240,9 @@ static inline const char *next_of(const char **list)
 	if (n >= sizeof(word))
 		abort();
 	*list = from[n] == '|' ? from + n + 1 : NULL;
-	word[0] = '\0';
-	return strncat(word, from, n);
+	memcpy(word, from, n);
+	word[n] = '\0';
+	return word;
 }
 
 /* Checks, as expect() does, the status and the message by which a function ends the program for each word of a list. */
