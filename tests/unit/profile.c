@@ -47,6 +47,9 @@ static void test_ring(void)
 	put(24, 4);
 	ok(ring_each(ring, SIZE, 0, head, each, NULL) && seen == 2 && sum == 7,
 	   "each record is read");
+	put(24, 5);
+	ok(ring_each(ring, SIZE, 0, SIZE, each, NULL) && sum == 7 + 12,
+	   "also of a ring that is full");
 	start(UINT64_MAX - 39); /* the kernel's counters never end */
 	put(24, 5);
 	put(32, 6);
@@ -113,9 +116,25 @@ static void test_counts(void)
 	ok(c.lost == 43 && c.idle == 1, "samples of impossible sizes are lost, too");
 }
 
+static void test_sums(void)
+{
+	const struct profile_counts from = {.n[PROFILE_COPY] = 3, .idle = 5, .lost = 2},
+				    to = {.n[PROFILE_COPY] = 10, .idle = 9, .lost = 7};
+	struct profile_counts c = {.time = 9}, both = {.n[PROFILE_COPY] = 1, .time = 5};
+
+	profile_difference(&from, &to, &c);
+	ok(c.n[PROFILE_COPY] == 7 && c.idle == 4 && c.lost == 5 && c.time == 0,
+	   "between two readings are the samples of each kind that the second has more");
+	c.time = 4;
+	profile_add(&both, &c);
+	ok(both.n[PROFILE_COPY] == 8 && both.time == 9,
+	   "two baselines have the samples and the time of both");
+}
+
 static void test_shares(void)
 {
 	const struct profile_counts idle = {.n[PROFILE_SCHEDULER] = 10, .time = 5};
+	const struct profile_counts none = {.n[PROFILE_COPY] = 7};
 	struct profile_counts c = {.n = {[PROFILE_COPY] = 300, [PROFILE_SCHEDULER] = 120},
 				   .idle = 580};
 	struct profile_shares s = {.lost = 0};
@@ -135,6 +154,13 @@ static void test_shares(void)
 	profile_shares(&c, &idle, 10, 0.3, 0.01, &s, unsafe);
 	is(unsafe, "other,lost,sampled",
 	   "unless much is in no group, or lost, or the samples are not as many as the load");
+	ok(near(s.lost, 20.0 / 1080), "what is lost is a share of all samples, lost ones included");
+	c.n[PROFILE_OTHER] = c.lost = 0;
+	profile_shares(&c, &idle, 10, 0.44, 0.01, &s, unsafe);
+	is(unsafe, "", "samples may differ from a load by a fifth of it");
+	profile_shares(&(struct profile_counts){.n = {[PROFILE_COPY] = 60}, .idle = 940}, &none, 10,
+		       0.08, 0.01, &s, unsafe);
+	is(unsafe, "", "or by 3 points; without samples of an idle machine nothing is subtracted");
 	c = (struct profile_counts){.n = {[PROFILE_COPY] = 25, [PROFILE_SCHEDULER] = 24},
 				    .idle = 51};
 	profile_shares(&c, &idle, 10, 0.29, 0.01, &s, unsafe);
@@ -145,4 +171,4 @@ static void test_shares(void)
 	   "without a load there are no groups, but samples");
 }
 
-TESTS(test_ring, test_hostile_rings, test_counts, test_shares)
+TESTS(test_ring, test_hostile_rings, test_counts, test_sums, test_shares)
