@@ -134,6 +134,10 @@ static void test_sessions(void)
 	       "three sessions a side");
 	fill_sessions(1, 0.01);
 	judges(&now[2], EXIT_SUCCESS, "", "three equal sessions a side");
+	for (i = 0; i < 9; i++)
+		now[i / 3].run[0].figure[COST][i % 3] = 1.3;
+	judges(&now[2], EXIT_ABOVE, "verdict: sendfile now costs 1.30",
+	       "one run of two over the limit, whichever it is");
 	fill_sessions(1.3, 0.01);
 	then[1].earlier = NULL;
 	judges(&now[2], EXIT_FAILURE,
