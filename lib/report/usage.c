@@ -136,6 +136,9 @@ static void check_given(const struct usage *u, const struct given *given, const 
 		if (!given[o - u->rows].is_given)
 			continue;
 		name = option_name(o);
+		/* First, as it names the way out. */
+		if (o->only_with != NULL && !given_of(u, given, o->only_with, true))
+			usage_error("%s: only with %s", name, o->only_with);
 		other = given_of(u, given, o->not_with, true);
 		if (other == NULL && o->goes_with != NULL)
 			other = given_of(u, given, o->goes_with, false);
@@ -143,8 +146,6 @@ static void check_given(const struct usage *u, const struct given *given, const 
 			usage_error("%s and %s cannot be used together", name, option_name(other));
 		if (o->alone && operand != NULL)
 			usage_error("%s and '%s' cannot be used together", name, operand);
-		if (o->only_with != NULL && !given_of(u, given, o->only_with, true))
-			usage_error("%s: only with %s", name, o->only_with);
 	}
 }
 

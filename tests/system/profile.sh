@@ -130,6 +130,7 @@ it '--against a session with a profile: not without one'; ( begin
 	grep -x 'zcc: --against: with was measured with --profile, which disturbs what it measures: give it' err
 ); ok
 check_usage '--profile: only with -c' zcc -s 0 --profile
+check_usage '--profile: only with -c' zcc -s 0 --idle --profile
 check_usage '--profile-stacks: a file has the stacks of one run' zcc -s 0 -c --profile-stacks x -m send,write
 check_usage '--profile and --idle cannot be used together' zcc -s 0 -c --idle --profile
 check_usage '--profile: only with -c' zcs --profile
