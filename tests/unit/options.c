@@ -63,6 +63,8 @@ static void test_wrong(void)
 		" -P 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"
 		"|-s 0 --vs -J|-s 0 --vs -c|-s 0 --vs -hS|-s 0 --vs --vs=-S|-s 0 --vs --cport_1|-s 0 --vs --setting_a=:"
 		"|-s 0 --vs -S_file|-s 0 --vs -n_1_-t_1|-s 0 --vs -b_x|-s 0 --vs --foo|-s 0 --vs '|-s 0 --vs --preload"
+		"|-s 0 --request 1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9"
+		",1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2"
 		"|-s 0 --vs --content_zeros file|-s 0 --vs --keep|-s 0 --request 1 --vs -k|-C",
 		"wrong options of zcc end it with a line");
 }

@@ -139,10 +139,10 @@ static void test_json(void)
 	    "a group without a summary has an object if it is not small, and no error of another");
 }
 
-/* Two intervals, and the total of a host that retransmitted. */
+/* Two intervals, and the total of a host that retransmitted, and of one that only had a full queue. */
 static void test_replies(void)
 {
-	const struct reply_total total = {1, 2, 3, 4, {7, 5, 3, 2}};
+	const struct reply_total total = {1, 2, 3, 4, {7, 5, 3, 2}}, full = {.tcp.overflows = 6};
 	int json;
 
 	for (json = 0; json < 2; json++) {
@@ -153,6 +153,7 @@ static void test_replies(void)
 		f.host.unsafe = UNSAFE_STEAL;
 		report_replies(&rep, &f, 3, NULL);
 		report_replies(&rep, &f, 3, &total);
+		report_replies(&rep, &f, 3, &full);
 		expect(object_from("\"test_start\":"),
 		       json ? "replies in JSON have totals" : "replies have intervals and totals");
 	}

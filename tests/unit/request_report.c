@@ -151,6 +151,7 @@ static struct requests sample;
 static void test_text(void)
 {
 	static const uint64_t share[][2] = {{3, 3}, {1, 50000}};
+	struct json j = {.comma = false};
 	size_t i;
 
 	capture(STDOUT_FILENO);
@@ -169,6 +170,11 @@ static void test_text(void)
 		requests_text(&sample, false, true);
 	}
 	expect(captured(), "requests that failed, and stalled: none of those that timed out");
+	sample.stalled[STALL_FIRST_BYTE].n = 2;
+	capture(STDOUT_FILENO);
+	requests_json(&j, &sample);
+	has(captured(), "\"stalls\":{\"connections\":3,\"before_first_byte\":2,",
+	    "JSON has the stalls of all places, and of them those before the first byte");
 }
 
 TESTS(test_ranks, test_classes, test_places, test_count, test_text)
