@@ -41,12 +41,13 @@ it 'zcc --profile: the groups are the load, and most of the samples are in one o
 		| length == 14 and (add - $load | fabs < 0.001)) and
 		([to_entries[] | select(.key | endswith("_us_per_kib")) | .value] | add - $cost | fabs < 0.001)'
 ); ok
-it 'zcc --profile: an event for each CPU, which samples all tasks'; ( begin; need strace
+it 'zcc --profile: an event for each CPU, which samples all tasks, up to 199 times a second'; ( begin; need strace
 	soaking strace -f -o trace -e trace=perf_event_open "$zcc" -c --profile -q -s 0 -p "$PORT" --congestion reno file
 	not grep -q 'soaked already' err || skip_check 'another program soaks'
 	[ "$(grep -c 'perf_event_open({type=PERF_TYPE_SOFTWARE.*}, -1, [0-9]*, -1, PERF_FLAG_FD_CLOEXEC) = [0-9]' trace)" -eq "$(getconf _NPROCESSORS_ONLN)" ] ||
 	[ "$(grep -c 'perf_event_open({type=PERF_TYPE_HARDWARE.*}, -1, [0-9]*, -1, PERF_FLAG_FD_CLOEXEC) = [0-9]' trace)" -eq "$(getconf _NPROCESSORS_ONLN)" ] ||
 	{ grep -E 'EPERM|EACCES' trace && skip_check 'perf_event_open(2) is not allowed'; }
+	not grep -E 'sample_freq=([2-9][0-9]{2}|[0-9]{4,}),' trace
 ); ok
 it 'zcc --profile where events are refused: a line says what is missing, and the transfer is made'; ( begin; need strace
 	refused EACCES

@@ -92,6 +92,25 @@ static void test_counts(void)
 	comparison.json = false;
 }
 
+/* A count of the first of two runs, which was ten times as great before. */
+static void test_counts_before(void)
+{
+	struct plan before;
+
+	plan_init();
+	set(0, counted("interrupts/MiB"), 12.5, 12.5);
+	before = plan;
+	plan = (struct plan){.n = 0};
+	plan_init();
+	set(0, counted("interrupts/MiB"), 1.25, 1.25);
+	plan.before = &before;
+	has(text(),
+	    "\ninterrupts/MiB: sendfile, 1 stream before 12.5 +-0.0,\n"
+	    "  sendfile, 1 stream now 1.25 +-0.00, ",
+	    "--against: a count of any run that differs has a line");
+	plan_close(&before);
+}
+
 /* Adds a run of one host; the load may be NAN. */
 static void add(int run, double load, unsigned unsafe, double steal)
 {
@@ -318,5 +337,5 @@ static void test_sessions(void)
 	}
 }
 
-TESTS(test_size, test_counts, test_places, test_two_hosts, test_long_name, test_against,
-      test_sessions, test_no_ratio, test_unsafe)
+TESTS(test_size, test_counts, test_counts_before, test_places, test_two_hosts, test_long_name,
+      test_against, test_sessions, test_no_ratio, test_unsafe)

@@ -20,6 +20,8 @@ static void test_baseline(void)
 	   "half of what the hypervisor took was taken from idleness");
 	ok(near(b.step, load_step(1, false) / 4),
 	   "the error of the steps is that of the first and the last reading");
+	ok(near(b.tasks_sd, deviation_of((double[]){0.1, 0.15}, 2, 2 * b.step)),
+	   "a window deviates by the steps of its own two readings, too");
 	w->at[2].work = 0.01;
 	ok(near(share(w, 2, 0, 1, 0.2).step, 0.2 * sqrt(2) * b.step),
 	   "iowait that rose has an error of its own, and a step that is known in part has less");

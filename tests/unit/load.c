@@ -147,20 +147,21 @@ static void test_loads(void)
 /* Two CPUs for 2 s, of which the first has a baseline of its own. */
 static void test_parts(void)
 {
-	struct baseline b[2] = {{.tasks = 0.03, .spin = 0.8}, {.spin = 1}};
-	const struct calibration c = {.cpus.n = 2, .cpu = b, .all = {.tasks = 0.015, .spin = 0.9}};
+	struct baseline b[2] = {{.tasks = 0.04, .spin = 0.8}, {.spin = 1}};
+	const struct calibration c = {.cpus.n = 2, .cpu = b, .all = {.tasks = 0.02, .spin = 0.9}};
 	const struct load_sample from = {.time = 2, .tasks = 1, .switches = 7};
 	struct load_sample to = {.time = 6, .spin = 2, .work = 2, .tasks = 2, .switches = 100007};
 	struct load l;
 
 	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.load, 0.985 - 0.5) && near(l.switches, 50000) && l.seconds == 2 && l.cpus == 2 &&
-		   near(l.tasks, 0.25),
+	ok(near(l.load, 0.98 - 0.5) && l.unsafe == 0 && near(l.switches, 50000) && l.seconds == 2 &&
+		   l.cpus == 2 && near(l.tasks, 0.25),
 	   "the seconds are those of the clock, tasks have a share of all CPUs, wake-ups are counted");
 	to.tasks = 0.9;
 	load_between(&c, &from, &to, 0, &l);
-	ok(near(l.load, 0.97 - 0.5) && l.seconds == 4 && l.cpus == 1 && l.tasks == 0,
+	ok(near(l.load, 0.96 - 0.5) && l.seconds == 4 && l.cpus == 1 && l.tasks == 0,
 	   "one CPU has its own seconds and baseline; the share of tasks is never below 0");
+	ok(l.unsafe == UNSAFE_BASELINE_BUSY, "a CPU that was busy is unsafe where all were not");
 }
 
 TESTS(test_loads, test_parts)

@@ -210,6 +210,7 @@ static void test_sessions(void)
 	e = plan_mean(&s[2], 0, LOAD);
 	ok(near(e.value, 0.35) && statistics_half(&e) > student_t(1) * 0.15,
 	   "the interval of a mean of sessions is by these, however little their rounds vary");
+	ok(near(plan_spread(&s[2], LOAD), 1.5), "the means of two sessions differ by 150 %%");
 	fill(&none, 3, NAN);
 	s[0].earlier = &none;
 	with = plan_mean(&s[2], 0, LOAD);

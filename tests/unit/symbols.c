@@ -8,7 +8,7 @@
 /* As /proc/kallsyms has them, not in order, with data, a part of a function that a compiler made, and a module. */
 static char kernel[] = "0000000000003000 T schedule\n"
 		       "0000000000001000 T _copy_to_iter\n"
-		       "0000000000002000 t tcp_recvmsg_locked.isra.0\n"
+		       "0000000000002000 t release_sock.isra.0\n"
 		       "0000000000002800 D tcp_data\n"
 		       "0000000000004000 t unheard_of\n"
 		       "0000000000005000 T do_syscall_64\n"
