@@ -92,18 +92,6 @@ cat >faults.awk <<'EOT'
 	}
 EOT
 
-# has_line PATTERN FILE: whether it fits a line.  This starts no program, since it is called for every run.
-has_line()
-{
-	while IFS= read -r line || [ -n "$line" ]; do
-		# shellcheck disable=SC2254 # it is a pattern
-		case $line in
-		$1) return 0 ;;
-		esac
-	done <"$2"
-	return 1
-}
-
 # new_lines: how many on stderr the run without a fault had none like, whatever their numbers are
 new_lines()
 {

@@ -348,7 +348,12 @@ until_met()
 	done
 }
 # or_gone PID command...: it succeeds, or there is no such process
-or_gone() { (shift; "$@") || gone "$1"; }
+or_gone()
+{
+	or_gone=$1
+	shift
+	"$@" || gone "$or_gone"
+}
 # gone PID: no such process, or only its zombie.
 gone()
 {
@@ -397,29 +402,33 @@ in_guest()
 }
 
 # remember PID: it is killed at the end of the test, by its id and its start: the id may be another's by then
-remember() { echo "$1 $(stat_field "$1" 22 2>/dev/null)" >>"$PIDS"; }
+remember()
+{
+	read_stat "$1" 22 || return 0
+	echo "$1 $stat" >>"$PIDS"
+}
 cleanup()
 {
 	[ -f "$PIDS" ] || return
 	while read -r p started; do
-		[ -z "$started" ] || [ "$(stat_field "$p" 22 2>/dev/null)" != "$started" ] ||
-			kill -KILL "$p" 2>/dev/null
+		! read_stat "$p" 22 || [ "$stat" != "$started" ] || kill -KILL "$p" 2>/dev/null
 	done <"$PIDS"
 }
 trap cleanup EXIT
 trap 'exit 1' HUP INT TERM
 
-# stat_field PID N: field N of /proc/PID/stat, nothing if there is no such process.  The name, which may have spaces,
-# is field 2: proc_pid_stat(5).
-stat_field()
+# read_stat PID N: sets `stat` to field N of /proc/PID/stat.  The name, which may have spaces, is field 2:
+# proc_pid_stat(5).  stat_field PID N: prints it, nothing if there is no such process
+read_stat()
 {
 	field=$2
-	read -r stat <"/proc/$1/stat" || return 0
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return
 	# shellcheck disable=SC2086 # the fields are words
 	set -- ${stat##*) }
 	shift $((field - 3))
-	echo "$1"
+	stat=$1
 }
+stat_field() { ! read_stat "$@" || echo "$stat"; }
 
 # tasks_of PID: the ids of its threads, without that which ThreadSanitizer starts before the first.
 tasks_of() { ls "/proc/$1/task" | sort -n | if sanitized thread; then sed 2d; else cat; fi; }
@@ -438,18 +447,35 @@ child_of()
 keeper_of() { child_of "$1" zc-keeper; }
 soaker_of() { child_of "$(keeper_of "$1")" zc-soaker; }
 
+# has_line PATTERN FILE: whether a whole line of it is like that pattern of the shell.  This starts no program, as it is called
+# again and again.
+has_line()
+{
+	while IFS= read -r its_line; do
+		# shellcheck disable=SC2254 # it is a pattern
+		case $its_line in
+		$1) return 0 ;;
+		esac
+	done <"$2"
+	return 1
+}
+
 # launch FILE 'pattern' command...: in the background, until its output, FILE, or FILE.err (X.err of X.out) has a line
-# that matches, or it has ended; sets `launched`.  What an earlier check has left writes to files of its own.
+# that has_line finds, or it has ended; sets `launched`.  What an earlier check has left writes to files of its own.
 launch()
 {
 	launch_out=$1 launch_err=${1%.out}.err launch_until=$2
 	shift 2
-	rm -f "$launch_out" "$launch_err"
+	[ ! -e "$launch_out" ] || rm "$launch_out"
+	[ ! -e "$launch_err" ] || rm "$launch_err"
+	: >"$launch_out"
+	: >"$launch_err"
 	"$@" >"$launch_out" 2>"$launch_err" &
 	launched=$!
 	remember $launched
-	wait_until or_gone $launched grep -qs -e "$launch_until" "$launch_out" "$launch_err"
+	wait_until or_gone $launched has_begun
 }
+has_begun() { has_line "$launch_until" "$launch_out" || has_line "$launch_until" "$launch_err"; }
 # read_port FILE: sets PORT to that which zcs or a peer has printed there
 read_port()
 {
@@ -466,7 +492,7 @@ read_port()
 # start_zcs [options]: sets ZCS (its pid) and PORT; its output is in zcs.out and zcs.err.
 start_zcs()
 {
-	launch zcs.out listening ${ON-} "$BIN/zcs" -p 0 "$@"
+	launch zcs.out '*listening*' ${ON-} "$BIN/zcs" -p 0 "$@"
 	ZCS=$launched
 	read_port zcs.err
 }
@@ -479,7 +505,7 @@ stop_zcs()
 start_peer()
 {
 	case $1 in answer | reply) ;; *) set -- serve "$@" ;; esac
-	launch peer.out ^port ${ON-} "$HELPERS/net" "$@"
+	launch peer.out 'port*' ${ON-} "$HELPERS/net" "$@"
 	PEER=$launched
 	read_port peer.out
 }
@@ -488,7 +514,7 @@ hold_clients()
 {
 	told=$1
 	shift
-	launch "$told" ^held "$HELPERS/net" hold "$@" "$PORT"
+	launch "$told" 'held*' "$HELPERS/net" hold "$@" "$PORT"
 	HOLD=$launched
 }
 
@@ -623,7 +649,7 @@ has_lock() { grep -q "FLOCK .* $1 .*:$(stat -c %i /dev/zero) " /proc/locks; }
 # until_holding [options]: starts cyclesoak; sets SOAK; its output is in soak.out and soak.err
 until_holding()
 {
-	launch soak.out . "$BIN/cyclesoak" "$@"
+	launch soak.out '?*' "$BIN/cyclesoak" "$@"
 	SOAK=$launched
 	met() { [ -n "$(soaker_of "$SOAK")" ] && [ -s soak.out ]; }
 	wait_until or_gone $SOAK met
@@ -704,8 +730,12 @@ nothing_left()
 # u32 N...: each as four bytes, most significant first.
 u32()
 {
+	octal=''
 	for n in "$@"; do
-		printf "$(printf '\\%03o\\%03o\\%03o\\%03o' $((n >> 24 & 255)) $((n >> 16 & 255)) \
-		    $((n >> 8 & 255)) $((n & 255)))"
+		for by in 24 16 8 0; do
+			byte=$((n >> by & 255))
+			octal="$octal\\$((byte >> 6))$((byte >> 3 & 7))$((byte & 7))"
+		done
 	done
+	printf "$octal"
 }

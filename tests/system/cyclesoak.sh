@@ -60,7 +60,7 @@ it 'cyclesoak --json: an object a period, whose load is the mean of the CPUs, an
 	jq -es '(.[0].start | (.environment.kernel | length > 0) and .timestamp.timesecs > 1600000000) and ([.[1:][] | has("start")] | any | not)' out
 ); ok
 it 'cyclesoak that is stopped and continued: no period ends before its time, and none is made up'; ( begin; need jq
-	until_holding --json -n 6 -p 0.2
+	until_holding --json -n 12 -p 0.2
 	for pause in 0.02 0.02 0.02 0.8; do
 		sleep 0.02
 		kill -STOP $SOAK

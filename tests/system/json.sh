@@ -114,7 +114,7 @@ beside 'zcc --json: what is peculiar to zerocopy, and to IPv6; --warmup is round
 		exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup ${pair%:*} -t 0.1 --congestion reno --pace 20m ../file
 		holds out ".start.test_start.omit == ${pair#*:} and .end.sum_sent.warmup_bytes > 0"
 	done
-	exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup 0.2 -n 20 --congestion reno --pace 10m ../file
+	exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup 0.2 -n 20 -o 100k --congestion reno --pace 10m ../file
 	holds out '.end | .sum_sent, .sum_received | .bytes > 0 and .warmup_bytes > 0 and .bytes + .warmup_bytes == 6000000'
 	[ -e /proc/net/if_inet6 ] || skip_check 'no IPv6 here'
 	exits 0 "$zcc" --json -s ::1 -p "$PORT" ../tiny

@@ -34,7 +34,7 @@ kill_one()
 # start_marked PORT
 start_marked()
 {
-	launch zcs.out listening marked "$BIN/zcs" -p "$1" $options
+	launch zcs.out '*listening*' marked "$BIN/zcs" -p "$1" $options
 	ZCS=$launched
 	read_port zcs.err
 }

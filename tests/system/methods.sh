@@ -121,7 +121,7 @@ for how in $receivers; do
 	) & later
 	[ "$how" != zerocopy ] || continue # what it maps is no bytes of a call
 	beside "zcs -m $how: that call alone receives bodies, whole"; ( begin; need strace
-		launch zcs.out listening strace -y -ff -o trace -e trace=read,recvfrom,splice,io_uring_enter "$zcs" -1 -p 0 -m "$how"
+		launch zcs.out '*listening*' strace -y -ff -o trace -e trace=read,recvfrom,splice,io_uring_enter "$zcs" -1 -p 0 -m "$how"
 		read_port zcs.err
 		# In two pieces, so that it has to wait in a file.
 		{ u32 1 1 700001; head -c 400000 /dev/zero; sleep 0.2; head -c 300001 /dev/zero; } | "$HELPERS/net" send "$PORT" >receipt
@@ -143,7 +143,7 @@ it 'zcs -m zerocopy: what comes from zcc -m zerocopy is mapped, but for a rest; 
 	start_zcs -m zerocopy
 	exits 0 "$zcc" -s 0 -p "$PORT" -m zerocopy -n 3 --congestion reno --json
 	jq -e '.end.sum_received | .mapped_bytes > 0.8 * .bytes and .mapped_bytes <= 1.01 * .bytes' out
-	exits 0 "$zcc" -s 0 -p "$PORT" -m zerocopy --warmup 0.3 -t 0.3 --congestion reno --json
+	exits 0 "$zcc" -s 0 -p "$PORT" -m zerocopy --warmup 0.3 -t 1 --congestion reno --json
 	jq -e '.end.sum_received | .warmup_bytes > 0 and .mapped_bytes <= 1.01 * .bytes' out
 	exits 0 "$zcc" -s 0 -p "$PORT" -m sendfile -n 3 --congestion reno --json
 	jq -e '.end.sum_received.mapped_bytes == 0' out

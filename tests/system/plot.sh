@@ -52,7 +52,7 @@ else del(.schema) | to_entries[] | if .key == "intervals" then .value[] | event(
 	elif .key == "requests" then .value[] | ((.intervals // [])[] | event("interval")), (del(.intervals) | event("request"))
 	else .key as $k | .value | event($k) end end'
 
-launch reply.out listening "$BIN/zcs" -p 0 --reply --json -I 0.1
+launch reply.out '*listening*' "$BIN/zcs" -p 0 --reply --json -I 0.1
 read_port reply.err
 reply=$PORT replying=$launched
 start_zcs -m trunc

@@ -81,7 +81,7 @@ it 'cyclesoak --profile of a program that only computes: the user has most of th
 	holds out '.profile.user_percent > 0.5 * .load_percent'
 ); ok
 it 'zcc --profile --request: the groups of each size are its load'; ( begin
-	launch reply.out listening "$BIN/zcs" -p 0 --reply
+	launch reply.out '*listening*' "$BIN/zcs" -p 0 --reply
 	read_port reply.err
 	profile -t 0.5 --request 1,64k --json
 	jq -e '[.requests[].host.load_percent] | all' out >/dev/null || skip_check 'the machine is busy'

@@ -95,7 +95,7 @@ it 'of a machine where CPU 1 alone is online that CPU is soaked, and reported'; 
 	$in_mounts && [ "$(cat /sys/devices/system/cpu/online)" != 0 ] || skip_check 'one CPU, or no privilege for namespaces'
 	echo 1 >second
 	sed '1s/.*/1000/; s/^cpus .*/cpus 1/; /^cpu [02-9]/d' counts_per_sec >of_second
-	launch soak.out '^{' unshare -m sh -c "mount --bind second /sys/devices/system/cpu/online &&
+	launch soak.out '{*' unshare -m sh -c "mount --bind second /sys/devices/system/cpu/online &&
 		exec $cyclesoak --json -p 0.1 -f of_second"
 	met() { cpus_of "$(soaker_of $launched)" | grep -x 1; }
 	wait_until met

@@ -92,7 +92,7 @@ else
 	skip 'another clock source or scheduler, steal' 'no privilege for namespaces'
 fi
 # One cyclesoak for all that changes while it runs
-launch soak.out '^{' ${mounts:+unshare -m} sh -c "$mounts exec $cyclesoak -p 0.25 --json"
+launch soak.out '{*' ${mounts:+unshare -m} sh -c "$mounts exec $cyclesoak -p 0.25 --json"
 SOAK=$launched
 soaker=$(soaker_of "$SOAK") keeper=$(keeper_of "$SOAK")
 bound() { own=$(cpus_of "$soaker" | sed -n '2{/^[0-9]*$/p;}'); [ -n "$own" ]; }
@@ -248,7 +248,7 @@ start_zcs
 # zcc_stopped options...: zcc -c, the soakers of which are stopped for one interval at least
 zcc_stopped()
 {
-	launch out bit/s env --default-signal=INT "$zcc" -c -s 0 -p "$PORT" -I 0.1 $slowly "$@"
+	launch out '*bit/s*' env --default-signal=INT "$zcc" -c -s 0 -p "$PORT" -I 0.1 $slowly "$@"
 	if grep 'was fully busy' out.err; then
 		kill -INT $launched
 		ended $launched

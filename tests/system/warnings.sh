@@ -31,7 +31,7 @@ it 'zcc and zcs -i and -o with half more than the kernel gives: a line each, how
 it 'zcs without a thread for a client (RLIMIT_NPROC): it is rejected, with one line'; ( begin; need prlimit
 	! sanitized || skip_check 'sanitizers have threads of their own'
 	[ "$(id -u)" -eq 0 ] && can_be_user && prlimit --nproc=10000 true || skip_check "${not_user:-no limit}"
-	launch zcs.out listening setpriv --reuid 65534 --regid 65534 --clear-groups prlimit --nproc=1 "$limited" -p 0 -1
+	launch zcs.out '*listening*' setpriv --reuid 65534 --regid 65534 --clear-groups prlimit --nproc=1 "$limited" -p 0 -1
 	read_port zcs.err
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
 	grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server has reached its limit of clients (zcs --max-clients)" err

@@ -16,7 +16,7 @@ fi
 # relay DELAY_US DROP FREEZE_MS EVERY_MS: starts it; its freezes are in relay.out
 relay()
 {
-	launch relay.out relay $R "$HELPERS/net" relay a b "$@"
+	launch relay.out '*relay*' $R "$HELPERS/net" relay a b "$@"
 }
 # agree LIST: there are stalls of 0.3 s or more in it, and two thirds of them at least, on a busy machine, began within
 # 0.3 s of a freeze

@@ -95,7 +95,7 @@ print("port", s.getsockname()[1], flush=True)
 signal.pause()'; }
 beside '--wait-server: each run waits for its zcs, in its turn the idle host, and requests; it fails after that time, and ends on a signal'; ( begin; need python3
 	can_trace || skip_check 'needs strace'
-	launch held.out ^port held
+	launch held.out 'port*' held
 	read_port held.out
 	fails "^zcc: cannot connect to localhost port $PORT within 0.3 s (--wait-server): Connection refused: is zcs running there?$" \
 	    "$zcc" -s localhost -p "$PORT" --wait-server 0.3 ../tiny
@@ -107,7 +107,7 @@ beside '--wait-server: each run waits for its zcs, in its turn the idle host, an
 		FROM='strace -D -f -o trace -e trace=connect,clock_nanosleep' start_zcc late --wait-server 86400 "$@"
 		wait_until refused
 	}
-	serve() { launch zcs.out listening "$BIN/zcs" -p "$PORT" "$@" --bind 127.0.0.1; }
+	serve() { launch zcs.out '*listening*' "$BIN/zcs" -p "$PORT" "$@" --bind 127.0.0.1; }
 	waits_for -s localhost --idle -r 2 -t 0.1
 	serve -1
 	ended $launched
@@ -278,7 +278,7 @@ reply;--request 10 -t 2;1
 END
 beside 'while a client is stopped, the main thread of zcs just waits'; ( begin; need strace
 	read_uptime
-	launch zcs.out listening $counted "$BIN/zcs" -1 -p 0
+	launch zcs.out '*listening*' $counted "$BIN/zcs" -1 -p 0
 	read_port zcs.err
 	start_zcc held -t 60
 	wait_until counts -eq 2 threads_of $held

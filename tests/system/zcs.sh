@@ -99,7 +99,7 @@ beside 'zcs -1: who says nothing is no client, nor keeps zcs from ending by a ne
 		except ConnectionError:
 		    pass
 	EOF
-	launch holding.out held python3 holding.py "$PORT"
+	launch holding.out 'held*' python3 holding.py "$PORT"
 	exits 0 "$zcc" -s 0 -p "$PORT" ../file
 	ended $ZCS
 	exits 0 wait $ZCS
@@ -167,7 +167,7 @@ beside 'zcs: a bad client costs a line; then 100 at once are all received; threa
 # It is a CPU that sched_setaffinity(2) does not accept any more.
 beside '-B 0: if that CPU has gone, that costs a line, and the client is served'; ( begin; need strace
 	start_zcs -B 0
-	launch strace.out attached strace -f -o /dev/null -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EINVAL -p "$ZCS"
+	launch strace.out '*attached*' strace -f -o /dev/null -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EINVAL -p "$ZCS"
 	grep -q attached strace.err || skip_check 'strace may not attach'
 	for n in 1 2; do
 		exits 0 "$zcc" -s 0 -p "$PORT" ../file
@@ -208,13 +208,13 @@ beside 'zcs raises the limit of its descriptors as far as it may, and an ignored
 together
 it 'zcs listens on port 2222, with --reply on 7890, and zcc connects to it, with --request'; ( begin
 	[ -n "$OWN_NETWORK" ] || skip_check 'needs root, ip(8) and network namespaces'
-	launch zcs.out 'listening on .*:2222$' "$zcs"
+	launch zcs.out '*listening on *:2222' "$zcs"
 	exits 0 "$zcc" -s 0 -n 1
 	grep -Eq '^  to 127\.0\.0\.1:2222 via lo,' out
 	kill $launched
 	ended $launched
 	fails "^zcc: cannot connect to 0 port 2222: Connection refused: is zcs running there?$" "$zcc" -s 0 -n 1
-	launch zcs.out 'listening on .*:7890$' "$zcs" --reply
+	launch zcs.out '*listening on *:7890' "$zcs" --reply
 	exits 0 "$zcc" -s 0 --request 100 -n 3 --json
 	grep -q '"connecting_to":{"host":"0","port":7890}' out
 	kill $launched
