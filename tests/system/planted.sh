@@ -33,4 +33,8 @@ it 'a calibration that the user may not read: refused in one line'; ( begin
 	chmod 0 f
 	fails 'f: Permission denied: run .cyclesoak -C.' as_user "$BIN/cyclesoak" -1 -N 1 -f f
 ); ok
+it './counts_per_sec is no calibration: refused, and no own baseline stands in for it'; ( begin
+	echo x >counts_per_sec
+	fails "^zcc: ./counts_per_sec is not a calibration file: run 'cyclesoak -C'$" "$BIN/zcc" -s 0 -p 1 -c -N 1 tiny
+); ok
 finish

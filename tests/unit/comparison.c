@@ -108,6 +108,8 @@ static void test_counts_before(void)
 	    "\ninterrupts/MiB: sendfile, 1 stream before 12.5 +-0.0,\n"
 	    "  sendfile, 1 stream now 1.25 +-0.00, ",
 	    "--against: a count of any run that differs has a line");
+	has(printed, "\neach interval is 95% on its own:",
+	    "--against: two runs have two ratios, of which one may differ by chance");
 	plan_close(&before);
 }
 

@@ -122,7 +122,9 @@ static void test_blocked(void)
 	   "another program that soaks is named once");
 }
 
-/* A machine that does nothing. */
+/* A machine of which tasks have a share. */
+static double tasks;
+
 static void read_nothing(const struct instrument *in, const struct cpus *cpus,
 			 struct load_sample *at, bool for_baseline)
 {
@@ -131,8 +133,9 @@ static void read_nothing(const struct instrument *in, const struct cpus *cpus,
 	at[0] = at[cpus->n] = (struct load_sample){.time = 1};
 }
 
-static void keep_none(const struct windows *w, int n, struct calibration *c)
+static void keep_tasks(const struct windows *w, int n, struct calibration *c)
 {
+	c->all.tasks = tasks;
 }
 
 /*
@@ -161,7 +164,7 @@ static bool has_renewed(bool disturbed)
 /* Idle time that cannot be measured; and one whose baseline is renewed. */
 static void test_idle(void)
 {
-	static const struct instrument_kind kind = {read_nothing, keep_none};
+	static const struct instrument_kind kind = {read_nothing, keep_tasks};
 
 	m = (struct meter){.wanted = true, .gauge.baseline = BASELINE_IDLE};
 	pthread_rwlock_init(&m.lock, NULL);
@@ -175,10 +178,14 @@ static void test_idle(void)
 	m.counts = true;
 	ok(has_renewed(false) && m.gauge.calibration.cpu->spin == 1,
 	   "a pause without clients renews the baseline again and again, each for a period");
+	tasks = 0.2;
+	ok(!has_renewed(false), "but not by one of a busier machine");
+	m.gauge.calibration.others = 0.3;
+	ok(has_renewed(false), "unless that was busier still");
 	m.idle_ns -= 10000000000;
 	meter_look(&m, false);
 	ok(m.state == METER_COUNTING && m.due_ns == UINT64_MAX, "but for 10 seconds");
-	ok(!has_renewed(true) && m.last.period == 2,
+	ok(!has_renewed(true) && m.last.period == 4,
 	   "a client that comes meanwhile is measured against the old baseline");
 	ok(strcmp(meter_no_load(&m, 0), NO_LOAD_SHORT) == 0 &&
 		   strcmp(meter_no_load(&m, UNSAFE_BASELINE_BUSY), NO_LOAD_BASELINE) == 0 &&

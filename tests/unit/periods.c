@@ -39,11 +39,13 @@ int main(void)
 	has(captured(), " 3.000 s of CPU time,\n  CPU time of tasks 1.000 s\n",
 	    "CPU time, and that of the tasks, is the sum of all CPUs");
 	p.each = each;
+	p.load.rates.cpu[CPU_USER] = 0.25;
 	capture(STDOUT_FILENO);
 	period_json(&p, NULL);
 	has(strstr(captured(), "\"load_by_cpu\""),
 	    "[{\"cpu\":0,\"load_percent\":100},{\"cpu\":3,\"load_percent\":50,\"unsafe\":[\"steal\"]}]",
 	    "JSON has each CPU with its own load and reasons");
+	has(printed, "\"accounting_percent\":{\"user\":25}", "and the accounting of all CPUs");
 	history_add(&h, 0.5, 0.01, 0);
 	history_add(&h, NAN, NAN, UNSAFE_CPU_OFFLINE);
 	history_add(&h, 0.7, 0.01, 0);
