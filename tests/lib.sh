@@ -286,9 +286,14 @@ counts() { test "$(shift 2; "$@")" "$1" "$2"; }
 # prints 'text' command...: that is what it prints
 prints() { [ "$(shift; "$@")" = "$1" ]; }
 prints_nothing() { prints '' "$@"; }
-# lines_in FILE, entries_in DIRECTORY: how many
+# lines_in FILE, entries_in DIRECTORY: how many; the names of these begin with no dot
 lines_in() { wc -l <"$1"; }
-entries_in() { find "$1" -mindepth 1 -maxdepth 1 | wc -l; }
+entries_in()
+{
+	set -- "$1"/*
+	[ -e "$1" ] || [ -h "$1" ] || set --
+	echo $#
+}
 # one_line FILE: it has just one line.  no_wider COLUMNS FILE: no line of it has more.
 one_line() { { read -r first_line && ! read -r first_line; } <"$1"; }
 no_wider() { awk -v most="$1" 'length > most { print length ": " $0; n++ } END { exit n > 0 }' "$2"; }
@@ -320,7 +325,7 @@ jq_defs=
 # plain FILE...: without the commas between the thousands of numbers
 plain() { sed -E ':a; s/([0-9]),([0-9]{3})/\1\2/; ta' "$@"; }
 # figures_of ROW FILE: of a report of zcc: those of sender and receiver, or of the one column there is
-figures_of() { plain "$2" | sed -n "s|^    $1  *||p" | tr -s ' '; }
+figures_of() { sed -nE ":a; s/([0-9]),([0-9]{3})/\\1\\2/; ta; s|^    $1 +||; T; s/ +/ /g; p" "$2"; }
 bytes_of() { figures_of bytes "$1"; }
 # scale SHORT FULL: the size that is asked for, of `make check` or of `make check-long`
 scale() { if [ -n "$LONG" ]; then echo "$2"; else echo "$1"; fi; }
@@ -431,8 +436,13 @@ read_stat()
 stat_field() { ! read_stat "$@" || echo "$stat"; }
 
 # tasks_of PID: the ids of its threads, without that which ThreadSanitizer starts before the first.
-tasks_of() { ls "/proc/$1/task" | sort -n | if sanitized thread; then sed 2d; else cat; fi; }
-threads_of() { tasks_of "$1" | wc -l; }
+tasks_of() { ls "/proc/$1/task" | if sanitized thread; then sort -n | sed 2d; else sort -n; fi; }
+threads_of()
+{
+	threads=$(entries_in "/proc/$1/task")
+	! sanitized thread || [ "$threads" -lt 2 ] || threads=$((threads - 1))
+	echo "$threads"
+}
 # cpus_of PID: those that each of its threads may use, a line each
 cpus_of() { tasks_of "$1" | sed "s|.*|/proc/$1/task/&/status|" | xargs sed -n 's/^Cpus_allowed_list:	//p'; }
 # cpu_ns PID...: CPU time that they and their threads have used
@@ -440,8 +450,16 @@ cpu_ns() { eval cat "$(printf '/proc/%s/task/*/schedstat ' "$@")" | awk '{ sum +
 # child_of PID NAME: the pid of its child of that name, empty if there is none.
 child_of()
 {
-	[ -z "$1" ] || cat "/proc/$1/task"/*/children 2>/dev/null | tr ' ' '\n' | sed '/./!d; s|.*|/proc/&/status|' |
-		xargs -r grep -lsx "Name:	$2" | cut -d / -f 3
+	[ -n "$1" ] || return 0
+	for list in "/proc/$1/task"/*/children; do
+		children=''
+		read -r children <"$list" || : # no line ends there
+		for child in $children; do
+			comm=''
+			read -r comm <"/proc/$child/comm" || :
+			[ "$comm" != "$2" ] || echo "$child"
+		done
+	done 2>/dev/null
 }
 # A program's soaker is the child of its keeper.
 keeper_of() { child_of "$1" zc-keeper; }
