@@ -194,4 +194,29 @@ static void test_failed_file(void)
 	close(s);
 }
 
-TESTS(test_figures, test_warmup, test_late, test_failed_file)
+/* The sender counts nothing meanwhile, as while one of its calls blocks for longer than --timeout. */
+static void test_watch(void)
+{
+	const struct send_options opt = {.timeout = 1};
+	const _Atomic int stop = 0;
+	struct run run = {.wake = -1};
+	struct stream st = {.opt = &opt, .peer = "peer", .worker.run = &run};
+	int listener;
+
+	st.sender = (struct sender){.sock = listen_and_connect(&listener), .stop = &stop};
+	st.sender.bytes = 9;
+	st.phase = STREAM_WAITING;
+	stream_watch(&st);
+	if (write(st.sender.sock, "x", 1) != 1)
+		abort();
+	while (stream_mark(&st).bytes == 0)
+		sleep_ns(1000000);
+	stream_watch(&st);
+	ok(!run.is_broken, "--timeout: what the server acknowledges is progress");
+	stream_watch(&st);
+	ok(run.is_broken, "--timeout: a server that neither acknowledges nor answers is given up");
+	close(st.sender.sock);
+	close(listener);
+}
+
+TESTS(test_figures, test_warmup, test_late, test_failed_file, test_watch)
