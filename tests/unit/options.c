@@ -63,10 +63,30 @@ static void test_wrong(void)
 		" -P 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"
 		"|-s 0 --vs -J|-s 0 --vs -c|-s 0 --vs -hS|-s 0 --vs --vs=-S|-s 0 --vs --cport_1|-s 0 --vs --setting_a=:"
 		"|-s 0 --vs -S_file|-s 0 --vs -n_1_-t_1|-s 0 --vs -b_x|-s 0 --vs --foo|-s 0 --vs '|-s 0 --vs --preload"
-		"|-s 0 --request 1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9"
-		",1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2"
 		"|-s 0 --vs --content_zeros file|-s 0 --vs --keep|-s 0 --request 1 --vs -k|-C",
 		"wrong options of zcc end it with a line");
 }
 
-TESTS(test_right, test_wrong)
+static void test_many(void)
+{
+	static const char *const cases[][2] = {
+		{"-b", "%d"}, {"--request", "%d"}, {"--columns", "bytes"}};
+	char words[512];
+	size_t i;
+	int n, status[2] = {0};
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		snprintf(words, sizeof(words), "-s 0 %s ", cases[i][0]);
+		for (n = 1; n <= VALUES_MAX + 1; n++) {
+			string_append(words, sizeof(words), n > 1 ? "," : "");
+			string_append(words, sizeof(words), cases[i][1], n);
+			if (n >= VALUES_MAX)
+				status[n - VALUES_MAX] = died(parse_and_exit, words);
+		}
+		ok(status[0] == EXIT_SUCCESS && status[1] == EXIT_USAGE &&
+			   strstr(printed, "more than 64 ") != NULL,
+		   "%s takes a list of 64, and one of 65 is an error", cases[i][0]);
+	}
+}
+
+TESTS(test_right, test_wrong, test_many)
