@@ -2,6 +2,7 @@
 
 #include <grp.h>
 #include <limits.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "tests/unit/unit.h"
@@ -82,6 +83,16 @@ static void replace_late(void *path)
 	file_replace_or_die(path, print_late, "late\n");
 }
 
+/* As on a disk that is full. */
+static void replace_partly(void *path)
+{
+	const struct rlimit few = {2, 2};
+
+	init_program(NULL);
+	setrlimit(RLIMIT_FSIZE, &few);
+	file_replace_or_die(path, print_new, "new\n");
+}
+
 static void test_writing(const char *dir)
 {
 	char path[64];
@@ -102,6 +113,9 @@ static void test_writing(const char *dir)
 	   "file_replace: symbolic links are followed, and a file keeps its mode");
 	ok(died(replace_late, "file") == -1 && is_file("file", 0600, "late"),
 	   "file_replace: a signal ends the program once the file is replaced");
+	ok(died(replace_partly, "file") == EXIT_FAILURE && is_file("file", 0600, "late") &&
+		   strstr(printed, "cannot write file: File too large") != NULL,
+	   "file_replace: what cannot be written whole replaces no file");
 	unlink("up");
 	unlink("link");
 	unlink("file");
