@@ -108,7 +108,7 @@ void baseline_none(const struct instrument *in, struct calibration *c)
 {
 	int i;
 
-	c->lines = in->soaker != NULL ? 0 : in->whole ? 1 : c->cpus.n;
+	c->idle = in->soaker == NULL;
 	c->clock = in->clock != NULL;
 	c->all = (struct baseline){.spin = 1, .speed = 1};
 	c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "the idle machine");
@@ -167,7 +167,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 		b->step = hypot(b->step, o->step) / 2;
 	}
 	c->all.step = hypot(c->all.step, other->all.step) / 2;
-	if (c->lines > 0)
+	if (c->idle)
 		drift = other->all.tasks - c->all.tasks;
 	c->all.drift = drift;
 	/* The windows of both deviate from the mean of both. */

@@ -22,7 +22,7 @@ struct windows;
 struct instrument_kind {
 	/*
 	 * Reads a sample of each of these CPUs, which are ascending, and behind them one of all; for a baseline it may
-	 * take 10 ms, to be more exact.  Dies if the soakers have ended.
+	 * take 20 ms, to be more exact.  Dies if the soakers have ended.
 	 */
 	void (*read)(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
 		     bool for_baseline);

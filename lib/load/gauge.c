@@ -102,7 +102,7 @@ static void rebase(struct gauge_mark *m, const struct calibration *from,
 	double spin;
 	int i;
 
-	if (to->lines > 0)
+	if (to->idle)
 		return;
 	m->sum.spin = m->sum.work = 0;
 	for (i = 0; i < to->cpus.n; i++) {

@@ -266,49 +266,96 @@ static double busy_between(const struct load_sample *from, const struct load_sam
 	return 1 - (to->spin - from->spin + steal / 2) / (to->time - from->time);
 }
 
-/* The deviation of n windows' shares, without the deviation that comes from counting in steps. */
-static double deviation_of(const double *busy, int n, double step)
+/*
+ * A weighted mean of square[j] - error[j], 1 <= j < n.  A square of the expectation e has the variance 2 e^2, and is worth
+ * its inverse; the expectation is taken to be `likely` + error[j].
+ */
+static double variance_of(const double *square, const double *error, int n, double likely)
 {
-	double mean, sd;
+	double sum = 0, weights = 0, weight;
+	int j;
 
-	mean_of(busy, n, &mean, &sd);
-	step /= 1.96;
-	return sqrt(fmax(0, sd * sd - step * step));
+	for (j = 1; j < n; j++) {
+		weight = pow(likely + error[j], -2);
+		sum += weight * (square[j] - error[j]);
+		weights += weight;
+	}
+	return fmax(0, sum / weights);
 }
 
 /*
- * Idle time is counted in steps of a tick, 10 ms of a column.  A baseline takes the mean of readings that are spread
- * over a tick, in which the steps even out; the clock has no steps.  What the readings take of the CPUs is omitted.
+ * The standard deviation of n windows' shares, without what comes from counting in steps: a reading, whose error has the
+ * variance `cut`, ends one window and begins the next.  Each wave of the windows' cosine transform has the variance of the
+ * bursts.  The slower the wave, the less it has of the steps' variance, and the more it counts.
  */
-#define READINGS 8
-#define PAUSE_NS 1250000u
-
-/* By which share of a step the idle time of a baseline may still be wrong. */
-static double step_share(const struct instrument *in)
+static double deviation_of(const double *busy, int n, double cut)
 {
-	return in->clock != NULL ? 0 : 1 / sqrt(READINGS);
+	double square[WINDOWS_MAX], error[WINDOWS_MAX], angle, sum, variance;
+	int j, k;
+
+	for (j = 1; j < n; j++) {
+		angle = M_PI * j / n;
+		for (sum = 0, k = 0; k < n; k++)
+			sum += cos(angle * (k + 0.5)) * busy[k];
+		square[j] = 2 * sum * sum / n;
+		error[j] = cut * (2 - 2 * cos(angle) + 2 * (1 + cos(angle)) / n);
+	}
+	variance = variance_of(square, error, n, 1); /* so that all weigh about the same */
+	if (cut > 0)
+		variance = variance_of(square, error, n, variance);
+	return sqrt(variance);
+}
+
+/*
+ * Idle time is counted in steps of a tick, 10 ms of a column.  A baseline takes the mean of readings that are spread over
+ * a tick, in which the steps even out; the clock has no steps.  The first reading is at a random moment, so that the
+ * errors of two means are independent.  The pauses grow: on 8 or 16 CPUs, after equal pauses, the sum would often have gone
+ * on by whole steps, and all readings would err alike.  What the readings take of the CPUs is omitted.
+ */
+#define READINGS  10
+#define PAUSE_NS  600000u
+#define LONGER_NS 90000u
+#define CHANCE_NS 10000u /* times the last three digits of the clock */
+
+/*
+ * The variance of the mean of n values, each cut to a whole step.  They grow by `rate` steps a second from when[0] on,
+ * where the part of a step is not known.  The errors of two that are d steps apart have the covariance below.
+ */
+static double cut_variance(const double *when, int n, double rate)
+{
+	double sum = 0, d;
+	int i, k;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; k < n; k++) {
+			d = fabs(when[i] - when[k]) * rate;
+			d -= floor(d);
+			sum += 1.0 / 12 - d * (1 - d) / 2;
+		}
+	return fmax(0, sum) / (n * n);
 }
 
 /* Reads as read_once() does; for a baseline takes the mean. */
 static void read_all(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
 		     bool for_baseline)
 {
-	const int n = cpus->n, readings = in->clock != NULL ? 1 : READINGS;
+	const int n = cpus->n, readings = for_baseline && in->clock == NULL ? READINGS : 1;
+	const double hz = (double)sysconf(_SC_CLK_TCK);
 	const uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct load_sample *one;
+	struct load_sample *one = alloc_or_die((size_t)n + 1, sizeof(*one), "idle time");
+	double when[READINGS], each, all;
 	int i, k;
 
-	if (!for_baseline) {
-		read_once(in, cpus, at);
-		return;
-	}
-	one = alloc_or_die((size_t)n + 1, sizeof(*one), "idle time");
 	memset(at, 0, ((size_t)n + 1) * sizeof(*at));
+	if (readings > 1)
+		sleep_ns(raw_ns() % 1000 * CHANCE_NS);
 	for (k = 0; k < readings; k++) {
 		if (k > 0)
-			sleep_ns(PAUSE_NS);
+			sleep_ns(PAUSE_NS + (uint64_t)k * LONGER_NS);
 		read_once(in, cpus, one);
+		when[k] = one[0].time;
 		for (i = 0; i <= n; i++) {
+			at[i].ns = one[i].ns;
 			at[i].time += one[i].time / readings;
 			at[i].spin += one[i].spin / readings;
 			at[i].work += one[i].work / readings;
@@ -316,27 +363,33 @@ static void read_all(const struct instrument *in, const struct cpus *cpus, struc
 			at[i].limits = one[i].limits;
 		}
 	}
-	at[n].spin += (double)own / 1e9;
+	each = cut_variance(when, readings, hz) / (hz * hz);
+	all = in->whole ? cut_variance(when, readings, n * hz) / (hz * hz) : n * each;
+	for (i = 0; i <= n && in->clock == NULL; i++)
+		at[i].cut = i < n ? each : all;
+	if (for_baseline)
+		at[n].spin += (double)own / 1e9;
 	free(one);
 }
 
-/*
- * The figures of the i-th CPU, or of all, in the last n windows of so many lines of /proc/stat.  The idle time in the
- * readings may be wrong by the share `edge` of a step.
- */
-static struct baseline share(const struct windows *w, int n, int i, int lines, double edge)
+/* The figures of the i-th CPU, or of all, in the last n windows. */
+static struct baseline share(const struct windows *w, int n, int i)
 {
-	const struct load_sample *at = windows_at(w, w->n - n, i), *end = windows_at(w, w->n, i);
-	const double step = edge * load_step(lines, end->work > at->work);
-	struct baseline b = {.spin = 1, .speed = 1, .step = step / (end->time - at->time)};
-	double busy[WINDOWS_MAX];
+	const struct load_sample *from = windows_at(w, w->n - n, i), *to = windows_at(w, w->n, i),
+				 *at, *next;
+	const double total = to->time - from->time;
+	struct baseline b = {.spin = 1, .speed = 1, .step = load_step(from, to) / total};
+	double busy[WINDOWS_MAX], step = 0;
 	int k;
 
-	b.tasks = busy_between(at, end);
-	for (k = 0; k < n; k++)
-		busy[k] = busy_between(windows_at(w, w->n - n + k, i),
-				       windows_at(w, w->n - n + k + 1, i));
-	b.tasks_sd = deviation_of(busy, n, b.step * n);
+	b.tasks = busy_between(from, to);
+	for (k = 0; k < n; k++) {
+		at = windows_at(w, w->n - n + k, i);
+		next = windows_at(w, w->n - n + k + 1, i);
+		busy[k] = busy_between(at, next);
+		step = hypot(step, load_step(at, next) / (next->time - at->time));
+	}
+	b.tasks_sd = deviation_of(busy, n, step * step / (2 * n * 1.96 * 1.96));
 	return b;
 }
 
@@ -346,8 +399,8 @@ static void store_shares(const struct windows *w, int n, struct calibration *c)
 	int i;
 
 	for (i = 0; i < c->cpus.n; i++)
-		c->cpu[i] = share(w, n, i, 1, step_share(w->in));
-	c->all = share(w, n, i, c->lines, step_share(w->in));
+		c->cpu[i] = share(w, n, i);
+	c->all = share(w, n, i);
 }
 
 const struct instrument_kind by_idle_time = {.read = read_all, .shares = store_shares};

@@ -30,11 +30,11 @@ double time_stolen(double seen, double counted, double spin, double total, doubl
 #define HYPERVISOR_SHARE 0.1  /* of the slowing */
 #define SLOWED_MOST      0.5  /* a slowing beyond this is no hypervisor's doing */
 
-double load_step(int lines, bool iowait_rose)
+double load_step(const struct load_sample *from, const struct load_sample *to)
 {
-	const int columns = lines * (iowait_rose ? 2 : 1);
+	const int columns = to->work > from->work ? 2 : 1;
 
-	return 1.96 * sqrt(2.0 / 12 * columns) / (double)sysconf(_SC_CLK_TCK);
+	return 1.96 * sqrt(columns * (from->cut + to->cut));
 }
 
 /*
@@ -79,17 +79,16 @@ static double spin_slowed(double spin, double slowed)
 
 /* The load by the idle time between two samples: the half of what the hypervisor took was idle time, too. */
 static void load_of_idle(const struct calibration *c, const struct baseline *b,
-			 const struct load_sample *from, const struct load_sample *to, int i,
+			 const struct load_sample *from, const struct load_sample *to,
 			 struct load *l)
 {
 	const double total = to->time - from->time, idle = to->spin - from->spin;
 	const double stolen = steal_between(from->steal, to->steal) / 2;
-	const double step = c->clock ? 0 : load_step(i < 0 ? c->lines : 1, to->work > from->work);
 
 	strcpy(l->instrument, LOAD_BY_IDLE);
 	strcpy(l->source, c->clock ? IDLE_CLOCK : IDLE_COLUMNS);
 	l->load = 1 - b->tasks - (idle + stolen) / total;
-	uncertainty(c, b, l, 0, hypot(stolen, step) / total, false);
+	uncertainty(c, b, l, 0, hypot(stolen, load_step(from, to)) / total, false);
 }
 
 /* The load by what the soakers spun between two samples, less what the hypervisor took. */
@@ -136,8 +135,8 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	if (l->seconds >= TICKS_SECONDS)
 		l->steal = steal_between(from->steal, to->steal) / total;
 	l->unsafe = limits_between(&from->limits, &to->limits);
-	if (c->lines > 0)
-		load_of_idle(c, &b, from, to, i, l);
+	if (c->idle)
+		load_of_idle(c, &b, from, to, l);
 	else
 		load_of_spin(c, &b, from, to, l);
 	if (b.tasks > CAL_BUSY || l->others > CAL_FULL)

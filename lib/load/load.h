@@ -61,7 +61,7 @@ struct calibration {
 	struct baseline *cpu; /* one for each CPU */
 	double total;         /* turns per second of all CPUs: the first line of the file */
 	struct baseline all;  /* the mean of the CPUs, whose errors are not independent */
-	int lines;            /* how many lines of /proc/stat idle time is the sum of; 0: soaking */
+	bool idle;            /* of idle time; otherwise of soakers */
 	bool clock;           /* idle time is the clock's, and has no steps */
 	double windows; /* how many windows the shares are means of: it makes their error smaller */
 	bool of_file;   /* a file's: all loads have this baseline, and its error */
@@ -126,11 +126,10 @@ void load_init(struct load *l);
 double time_stolen(double seen, double counted, double spin, double total, double *doubt);
 
 /*
- * Half of the 95 % confidence interval of the rise of idle + iowait between two readings of `lines` lines of
- * /proc/stat, in seconds: a column is cut to a tick at either end, so that its rise has the deviation of
- * two such errors.  Where iowait did not rise, both of its errors are the same: it then has none.
+ * Half of the 95 % confidence interval of the rise of idle + iowait between two samples, in seconds, as both are counted
+ * in steps.  Where iowait did not rise, both of its errors are the same: it then has none.
  */
-double load_step(int lines, bool iowait_rose);
+double load_step(const struct load_sample *from, const struct load_sample *to);
 
 /* The profile of such a load of the whole, which is known. */
 void load_profile(const struct calibration *c, const struct load_sample *from,

@@ -40,6 +40,7 @@ struct load_sample {
 	double time; /* CPU-seconds since the clock's zero */
 	double spin; /* time in which the loop turned and did not wait for memory; of idle time: all of it */
 	double work;     /* turns; of idle time: the iowait in it */
+	double cut;      /* the variance of spin that comes from counting in steps; of idle time */
 	double tasks;    /* time that other tasks had the CPU, by the scheduler's clock */
 	double stolen;   /* time that the hypervisor took, as the soaker saw it; NAN: not known */
 	double steal;    /* the same by the kernel's count; NAN: not known */

@@ -9,25 +9,49 @@ static void test_baseline(void)
 	static const struct cpus none = {0};
 	struct windows *w = alloc_or_die(1, sizeof(*w) + 3 * sizeof(w->at[0]), "windows");
 	struct baseline b;
-	const double busy[] = {0.01, 0.03};
 
 	w->cpus = &none; /* there is only the sum */
 	w->n = 2;
-	w->at[1] = (struct load_sample){.time = 2, .spin = 1.8};
-	w->at[2] = (struct load_sample){.time = 4, .spin = 3.4, .steal = 0.2};
-	b = share(w, 2, 0, 1, 1);
-	ok(near(b.tasks, 1 - (3.4 + 0.1) / 4) && b.spin == 1,
+	w->at[0].cut = 0.0004;
+	w->at[1] = (struct load_sample){.time = 2, .spin = 1.8, .cut = 100};
+	w->at[2] = (struct load_sample){.time = 4, .spin = 3.4, .steal = 0.2, .cut = 0.0005};
+	b = share(w, 2, 0);
+	ok(near(b.tasks, 1 - (3.4 + 0.1) / 4) && b.spin == 1 && b.tasks_sd == 0,
 	   "half of what the hypervisor took was taken from idleness");
-	ok(near(b.step, load_step(1, false) / 4),
+	ok(near(b.step, 1.96 * 0.03 / 4),
 	   "the error of the steps is that of the first and the last reading");
-	ok(near(b.tasks_sd, deviation_of((double[]){0.1, 0.15}, 2, 2 * b.step)),
-	   "a window deviates by the steps of its own two readings, too");
 	w->at[2].work = 0.01;
-	ok(near(share(w, 2, 0, 1, 0.2).step, 0.2 * sqrt(2) * b.step),
-	   "iowait that rose has an error of its own, and a step that is known in part has less");
-	ok(near(deviation_of(busy, 2, 0), sqrt(2) * 0.01) && deviation_of(busy, 2, 0.1) == 0,
-	   "windows deviate from their mean, unless they differ by less than a step");
+	ok(near(share(w, 2, 0).step, sqrt(2) * b.step), "iowait that rose has an error of its own");
+	w->at[0].cut = w->at[1].cut = w->at[2].cut = 0;
+	ok(near(share(w, 2, 0).tasks_sd, fabs(0.1 - 0.15) / sqrt(2)),
+	   "two windows without steps deviate by what they differ");
 	free(w);
+}
+
+/* Windows of errors and of bursts with a known variance. */
+static void test_deviation(void)
+{
+	double errors[WINDOWS_MAX + 1], busy[WINDOWS_MAX], variance = 0, steps = 0;
+	const int times = 2000, n = 10;
+	int i, k;
+
+	srand48(1);
+	for (i = 0; i < times; i++) {
+		for (k = 0; k <= n; k++)
+			errors[k] = drand48() - 0.5;
+		for (k = 0; k < n; k++)
+			busy[k] = errors[k + 1] - errors[k];
+		steps += pow(deviation_of(busy, n, 1.0 / 12), 2) / times;
+		for (k = 0; k < n; k++)
+			busy[k] += 3 * (drand48() - 0.5);
+		variance += pow(deviation_of(busy, n, 1.0 / 12), 2) / times;
+	}
+	ok(steps < 0.29 / 12,
+	   "of the variance of steps at both ends less than a seventh is taken for bursts");
+	ok(fabs(variance - 9.0 / 12) < 0.05 * 9 / 12, "bursts are found beside steps");
+	ok(near(deviation_of((double[]){0.01, 0.03}, 2, 0), sqrt(2) * 0.01) &&
+		   deviation_of((double[]){0.01, 0.03}, 2, 0.01) == 0,
+	   "windows deviate from their mean, unless they differ by less than a step");
 }
 
 /* CPU 0 of this machine, by a mean of readings and by one that follows. */
@@ -36,39 +60,35 @@ static void test_readings(void)
 	const struct instrument in = {.whole = false};
 	const struct cpus first = {1, {0}};
 	const double own = (double)clock_ns(CLOCK_THREAD_CPUTIME_ID) / 1e9;
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK), even[] = {0, 0.25, 0.5, 2.75};
 	const uint64_t begun = raw_ns();
 	struct load_sample mean[2], last[2];
 
-	ok(near(step_share(&in), 1 / sqrt(8)), "the mean of eight readings has a third of a step");
+	ok(near(cut_variance(even, 1, 9), 1.0 / 12) && near(cut_variance(even, 4, 4), 1.0 / 12) &&
+		   near(cut_variance(even, 4, 1), 1.0 / 12 / 16),
+	   "readings that are whole steps apart err like one, and those that divide a step by the part");
 	read_all(&in, &first, mean, true);
 	read_all(&in, &first, last, false);
-	ok(mean[0].time > (double)begun / 1e9 && last[0].time - mean[0].time > 4e-3,
+	ok(mean[0].time > (double)begun / 1e9 && last[0].time - mean[0].time > 4e-3 &&
+		   near(last[0].cut, tick * tick / 12) && near(last[1].cut, last[0].cut) &&
+		   mean[0].cut < last[0].cut / 2,
 	   "the readings are spread over a tick");
 	ok(mean[1].spin - mean[0].spin >= own && mean[1].spin - mean[0].spin < own + 1,
 	   "what readings take of the CPUs counts as idle");
 }
 
-/* Two CPUs that rest, of two that are online and of more: the interval is that of the steps, and of the edges. */
+/* Two CPUs of this machine, of two that are online and of more: the sum of two lines, or a line. */
 static void test_width(void)
 {
-	const struct load_sample from = {.time = 2}, to = {.time = 4, .spin = 2};
+	const struct cpus both = {2, {0, 8191}};
 	struct instrument in = {.whole = false};
-	struct calibration c;
-	struct load l;
-	int i;
+	struct load_sample lines[3], line[3];
 
-	for (i = 1; i <= 2; i++, in.whole = true) {
-		c = (struct calibration){.cpus.n = 2};
-		baseline_none(&in, &c);
-		load_between(&c, &from, &to, -1, &l);
-		ok(near(l.load, 0) && near(l.uncertainty,
-					   hypot(0.003, load_step(in.whole ? 1 : 2, false) / 2)),
-		   "the steps are those of %s", in.whole ? "one line" : "two lines of /proc/stat");
-		load_between(&c, &from, &to, 0, &l);
-		ok(near(l.uncertainty, hypot(0.003, load_step(1, false) / 2)),
-		   "those of one CPU are those of its line");
-		free(c.cpu);
-	}
+	read_all(&in, &both, lines, false);
+	in.whole = true;
+	read_all(&in, &both, line, false);
+	ok(near(lines[2].cut, 2 * lines[0].cut) && near(line[2].cut, line[0].cut),
+	   "a sum of lines of /proc/stat has the steps of each, and the kernel's sum those of one");
 }
 
 /* CPU 0 has been idle for 2 s, and was for 3 s before.  CPU 8191 is not there. */
@@ -90,7 +110,7 @@ static void test_clock(void)
 		   at[2].limits.now == UNSAFE_CPU_OFFLINE,
 	   "a CPU that is offline has no idle time by the clock, nor has the sum");
 	baseline_none(&in, &c);
-	ok(c.clock && c.lines == 1 && step_share(&in) == 0, "the clock has no steps");
+	ok(c.clock && c.idle && at[0].cut == 0 && at[2].cut == 0, "the clock has no steps");
 	free(c.cpu);
 }
 
@@ -121,4 +141,4 @@ static void test_trial(void)
 	   "the trial leaves the thread on all its CPUs");
 }
 
-TESTS(test_baseline, test_readings, test_width, test_clock, test_trial)
+TESTS(test_baseline, test_deviation, test_readings, test_width, test_clock, test_trial)

@@ -50,11 +50,9 @@ static void test_loads(void)
 	const struct calibration bursts = {.windows = 16, .all.tasks_sd = 0.01};
 	const struct calibration second = {.windows = 4, .all.tasks_sd = 0.01};
 	const double q4 = student_t(3) * 0.01;
-	const double step = load_step(1, false);
+	const double cut = tick * tick / 12, step = 1.96 * sqrt(2 * cut); /* of single readings */
 	const struct calibration idle = {
-		.cpus.n = 2, .lines = 1, .all = {.tasks = 0.01, .step = 0.002}};
-	const struct calibration clocked = {
-		.cpus.n = 2, .lines = 1, .clock = true, .all = {.tasks = 0.01, .step = 0.002}};
+		.cpus.n = 2, .idle = true, .all = {.tasks = 0.01, .step = 0.002}};
 	const struct row rows[] = {
 		{"an idle machine has a load of 0", TWO, .to = {.time = 5, .spin = 0.98 * 4},
 		 .half = 0.0015},
@@ -127,18 +125,19 @@ static void test_loads(void)
 
 		/* Idle time: 4.5 s of two CPUs in 3 s. */
 		{"a load by idle time is the time not idle, less that of the idle machine", idle,
-		 .from = {.time = 2, .work = 4.5}, .to = {.time = 8, .spin = 4.5}, .load = 0.24,
+		 .from = {.time = 2, .work = 4.5, .cut = cut},
+		 .to = {.time = 8, .spin = 4.5, .cut = cut}, .load = 0.24,
 		 .half = hypot(hypot(0.001, 0.002), step / 6)},
-		{"by the clock idle time has no step", clocked, .from = {.time = 2, .work = 4.5},
+		{"what was not counted in steps has none", idle, .from = {.time = 2, .work = 4.5},
 		 .to = {.time = 8, .spin = 4.5}, .load = 0.24, .half = hypot(0.001, 0.002)},
 		{"of what the hypervisor took a half was idle time, and the other, as iowait that rose, makes it uncertain",
-		 idle, .from.time = 2, .to = {.time = 8, .spin = 4.5, .steal = 0.6},
-		 .load = 0.24 - 0.05,
+		 idle, .from = {.time = 2, .cut = cut},
+		 .to = {.time = 8, .spin = 4.5, .steal = 0.6, .cut = cut}, .load = 0.24 - 0.05,
 		 .half = hypot(hypot(0.001, 0.002), hypot(0.3, sqrt(2) * step) / 6)},
 	};
 	size_t i;
 
-	ok(fabs(step - 0.008) < 5e-5 && fabs(load_step(1, true) - 0.0113) < 5e-5,
+	ok(fabs(step - 0.008) < 5e-5 && fabs(step * sqrt(2) - 0.0113) < 5e-5,
 	   "the step of idle time is 8 ms of CPU time, or 11 ms if iowait rose");
 	for (i = 0; i < LENGTH(rows); i++)
 		test_row(&rows[i]);
