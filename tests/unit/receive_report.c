@@ -126,11 +126,12 @@ static void test_json(void)
 	captured();
 	ok(rep.listed == 10000 && rep.left_out == 1,
 	   "end.streams has 10000 clients at most, and those that it lacks are counted");
-	begin_object();
+	capture(STDOUT_FILENO);
+	report_group_begin(&rep, &place.peer, "lo");
 	report_client(&rep, &place, &f, &stalls, 1, true, "cut");
 	report_client(&rep, &place, &f, &stalls, 2, true, "cut later");
 	report_group(&rep, &f, &stalls, true);
-	has(captured(), "\"error\":\"192.0.2.1:7: cut\"}\n",
+	has(captured(), "\"clients\":2},\"error\":\"192.0.2.1:7: cut\"}\n",
 	    "the error of the first client that was cut is its group's");
 	capture(STDOUT_FILENO);
 	report_group_begin(&rep, &place.peer, "lo");

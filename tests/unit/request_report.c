@@ -151,7 +151,6 @@ static struct requests sample;
 static void test_text(void)
 {
 	static const uint64_t share[][2] = {{3, 3}, {1, 50000}};
-	struct json j = {.comma = false};
 	size_t i;
 
 	capture(STDOUT_FILENO);
@@ -170,11 +169,25 @@ static void test_text(void)
 		requests_text(&sample, false, true);
 	}
 	expect(captured(), "requests that failed, and stalled: none of those that timed out");
-	sample.stalled[STALL_FIRST_BYTE].n = 2;
-	capture(STDOUT_FILENO);
-	requests_json(&j, &sample);
-	has(captured(), "\"stalls\":{\"connections\":3,\"before_first_byte\":2,",
-	    "JSON has the stalls of all places, and of them those before the first byte");
 }
 
-TESTS(test_ranks, test_classes, test_places, test_count, test_text)
+/* Each count is another one. */
+static void test_json(void)
+{
+	struct json j = {.comma = false};
+	int i;
+
+	for (i = 0; i < STALL_PLACES; i++)
+		sample.stalled[i].n = 2u + (unsigned)i;
+	for (i = 0; i < FAILURES; i++)
+		sample.failed[i] = 10u + (unsigned)i;
+	sample.open = 7;
+	sample.open_stalled = 6;
+	sample.open_longest_ns = 8 * MS;
+	sample.failed_last = 20;
+	capture(STDOUT_FILENO);
+	requests_json(&j, &sample);
+	expect(captured(), "JSON of requests has stalls by place and failures by kind");
+}
+
+TESTS(test_ranks, test_classes, test_places, test_count, test_text, test_json)
