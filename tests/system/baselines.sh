@@ -77,6 +77,7 @@ it 'zcc -C in a directory with planted links: an error, and they are not followe
 		setpriv --reuid 65533 --regid 65533 --clear-groups ln -s ../precious $name
 	done
 	status 1 "$zcc" -C --force -N 1
+	not grep 'was fully busy' err || skip_check 'the machine is busy'
 	grep -q "counts_per_sec: a symbolic link of another user" err
 	[ "$(cat ../precious)" = precious ]
 	[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]

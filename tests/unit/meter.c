@@ -135,6 +135,8 @@ static void read_nothing(const struct instrument *in, const struct cpus *cpus,
 
 static void keep_tasks(const struct windows *w, int n, struct calibration *c)
 {
+	(void)w;
+	(void)n;
 	c->all.tasks = tasks;
 }
 
