@@ -171,22 +171,26 @@ static void test_text(void)
 	expect(captured(), "requests that failed, and stalled: none of those that timed out");
 }
 
-/* Each count is another one. */
+/* Each count and each time is another one. */
 static void test_json(void)
 {
+	static struct requests q = {.size = 1000,
+				    .open = 7,
+				    .open_stalled = 6,
+				    .open_longest_ns = 8 * MS,
+				    .failed = {10, 11, 12, 13, 14, 15},
+				    .failed_last = 20};
+	const struct wait w = waits(1, 2, 3);
 	struct json j = {.comma = false};
-	int i;
+	int i, k;
 
+	q.host = figures_of("bytes=2048 seconds=2");
+	requests_count(&q, &w, 9 * MS);
 	for (i = 0; i < STALL_PLACES; i++)
-		sample.stalled[i].n = 2u + (unsigned)i;
-	for (i = 0; i < FAILURES; i++)
-		sample.failed[i] = 10u + (unsigned)i;
-	sample.open = 7;
-	sample.open_stalled = 6;
-	sample.open_longest_ns = 8 * MS;
-	sample.failed_last = 20;
+		for (k = 0; k < i + 2; k++)
+			latency_add(&q.stalled[i], (uint64_t)(i + 4) * MS);
 	capture(STDOUT_FILENO);
-	requests_json(&j, &sample);
+	requests_json(&j, &q);
 	expect(captured(), "JSON of requests has stalls by place and failures by kind");
 }
 
