@@ -14,7 +14,7 @@ int main(void)
 				     .str_len = sizeof(names)};
 	const char *path = "/proc/self/fd/200";
 	const int found = kernel_option(KERNEL_IRQ_TIME);
-	char *read;
+	char *read = NULL;
 	size_t size;
 
 	ok(names_read(path, &size) == NULL && size == 0, "a file that is missing has no names");
@@ -25,9 +25,12 @@ int main(void)
 		   (read = names_read(path, &size)) != NULL && size == sizeof(names) &&
 		   memcmp(read, names, size) == 0,
 	   "the names of BTF are its last part");
-	ok(ftruncate(200, sizeof(h) + sizeof(types) + 4) == 0 && names_read(path, &size) != NULL &&
-		   size == 4,
+	free(read);
+	read = NULL;
+	ok(ftruncate(200, sizeof(h) + sizeof(types) + 4) == 0 &&
+		   (read = names_read(path, &size)) != NULL && size == 4,
 	   "of a file that is cut off there are those that are there");
+	free(read);
 	close(200);
 	ok(contains(config, sizeof(config), "\nCONFIG_A=y\n", 12) &&
 		   !contains(config, sizeof(config), "\nCONFIG_A_B=y\n", 14) &&
