@@ -300,7 +300,7 @@ static bool client_accept(struct context *x, int listener)
 	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
 	sock_interface(c->place.sock, (struct sockaddr *)&c->place.peer, c->interface);
 	meter_look(&x->meter, true);
-	if (x->opt->json && x->group.n == 0)
+	if (x->group.n == 0)
 		report_group_begin(&x->report, &c->place.peer, c->interface);
 	group_join(x, c);
 	if (thread_start(&c->thread, client_thread, c) == 0) {

@@ -165,6 +165,15 @@ beside 'zcs: a bad client costs a line; then 100 at once are all received; threa
 ) & later
 
 # It is a CPU that sched_setaffinity(2) does not accept any more.
+beside 'of the clients of a group one look at the interface is for all'; ( begin; need strace
+	launch zcs.out '*listening*' strace -f -o trace -e trace=ioctl "$zcs" -1 -p 0
+	read_port zcs.err
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -P 4 -t 0.5 --pace 10m ../tiny
+	ended "$launched"
+	grep -q 'total of 4 clients' zcs.out
+	grep SIOCETHTOOL trace
+	counts -le 5 grep -c SIOCETHTOOL trace
+) & later
 beside '-B 0: if that CPU has gone, that costs a line, and the client is served'; ( begin; need strace
 	start_zcs -B 0
 	launch strace.out '*attached*' strace -f -o /dev/null -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EINVAL -p "$ZCS"
