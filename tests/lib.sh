@@ -371,13 +371,15 @@ gone()
 # ended PID: waits for the end of a process; it need not be this shell's child.
 ended() { wait_until gone "$1"; }
 
-# timeout SECONDS command [args...]: timeout(1), with $SLOW times the seconds
+# timeout [-k SECONDS | -s SIGNAL] SECONDS command [args...]: timeout(1), with $SLOW times the seconds
 if [ "$SLOW" -gt 1 ]; then
 	timeout()
 	{
+		slowed_signal=''
+		case $1 in -[ks]) slowed_signal="$1 $2" && shift 2 ;; esac
 		slowed_limit=$(($1 * SLOW))
 		shift
-		command timeout "$slowed_limit" "$@"
+		command timeout $slowed_signal "$slowed_limit" "$@"
 	}
 fi
 

@@ -120,10 +120,10 @@ beside '--fail-above: the status says whether a run costs more by that, of three
 	exits 1 "$zcc" --compare one new --fail-above 10
 ) & later
 beside '--fail-above: without a load the throughput decides, of three rounds that are interleaved'; ( begin
-	exits 3 "$zcc" -s 0 -p "$PORT" --congestion reno -r 3 -t 0.1 --vs '--pace 1m' --fail-above 50 ../file
+	exits 3 "$zcc" -s 0 -p "$PORT" --congestion reno -r 3 -t 0.1 --vs '--pace 1m' --fail-above 1 ../file
 	grep -E '^zcc: --pace 1m has 0\.[0-9]* \(.*\) times the throughput of sendfile.*: over the limit' err
-	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -r 3 -t 0.1 --pace 1m --vs '--pace 100g' --fail-above 50 ../file
-	fails_with 2 '3 rounds at least are needed' "$zcc" -s 0 -p "$PORT" -r 2 --vs '--pace 1m' --fail-above 50 ../file
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -r 3 -t 0.1 --pace 1m --vs '--pace 100g' --fail-above 1 ../file
+	fails_with 2 '3 rounds at least are needed' "$zcc" -s 0 -p "$PORT" -r 2 --vs '--pace 1m' --fail-above 1 ../file
 	fails_with 2 'there is nothing to compare with' "$zcc" -s 0 -p "$PORT" -r 3 --fail-above 50 ../file
 ) & later
 # The sessions of the file that is added to are those of this side, unless they are compared with.

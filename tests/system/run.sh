@@ -13,7 +13,7 @@ it 'a check that fails is printed with the command that failed, and the run has 
 		check other true
 		finish
 	END
-	TMPDIR=$PWD/tmp SANITIZE='' SLOW=1 ONCE=1 exits 1 sh tree/tests/run
+	TMPDIR=$PWD/tmp SANITIZE='' SLOW=1 ONCE=1 exits 1 sh tree/tests/run test
 	grep -A 1 '^not ok 1 - title$' out | grep -qx '# said'
 	grep -qx '# failed at: false' out
 	[ "$(tail -n 1 out)" = '1 passed, 1 failed, 0 skipped' ]
