@@ -380,16 +380,19 @@ static struct baseline share(const struct windows *w, int n, int i)
 	const double total = to->time - from->time;
 	struct baseline b = {.spin = 1, .speed = 1, .step = load_step(from, to) / total};
 	double busy[WINDOWS_MAX], step = 0;
-	int k;
+	int k, known = 0; /* the windows in which the CPU was online */
 
 	b.tasks = busy_between(from, to);
 	for (k = 0; k < n; k++) {
 		at = windows_at(w, w->n - n + k, i);
 		next = windows_at(w, w->n - n + k + 1, i);
-		busy[k] = busy_between(at, next);
+		busy[known] = busy_between(at, next);
+		if (isnan(busy[known]))
+			continue;
+		known++;
 		step = hypot(step, load_step(at, next) / (next->time - at->time));
 	}
-	b.tasks_sd = deviation_of(busy, n, step * step / (2 * n * 1.96 * 1.96));
+	b.tasks_sd = deviation_of(busy, known, step * step / (2 * known * 1.96 * 1.96));
 	return b;
 }
 

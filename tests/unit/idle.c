@@ -7,7 +7,7 @@
 static void test_baseline(void)
 {
 	static const struct cpus none = {0};
-	struct windows *w = alloc_or_die(1, sizeof(*w) + 3 * sizeof(w->at[0]), "windows");
+	struct windows *w = alloc_or_die(1, sizeof(*w) + 5 * sizeof(w->at[0]), "windows");
 	struct baseline b;
 
 	w->cpus = &none; /* there is only the sum */
@@ -25,6 +25,12 @@ static void test_baseline(void)
 	w->at[0].cut = w->at[1].cut = w->at[2].cut = 0;
 	ok(near(share(w, 2, 0).tasks_sd, fabs(0.1 - 0.15) / sqrt(2)),
 	   "two windows without steps deviate by what they differ");
+	w->n = 4;
+	w->at[2].spin = NAN;
+	w->at[3] = (struct load_sample){.time = 6, .spin = 5};
+	w->at[4] = (struct load_sample){.time = 8, .spin = 6.7};
+	ok(near(share(w, 4, 0).tasks_sd, fabs(0.1 - 0.15) / sqrt(2)),
+	   "of windows in which the CPU was offline for a while nothing is known");
 	free(w);
 }
 
