@@ -126,7 +126,7 @@ wrong()
 run_with()
 {
 	outcome=$1 fault=$2
-	UNDER="timeout -k 5 40 env LD_PRELOAD=./fault.so${hasten:+:./hasten.so $hasten} FAULT_LOG=log $fault"
+	UNDER="command timeout -k 5 $((40 * SLOW)) env LD_PRELOAD=./fault.so${hasten:+:./hasten.so $hasten} FAULT_LOG=log $fault"
 	: >log
 	scenario
 	[ "$fault" = "${fault#FAULT=}" ] || has_line reached log || return 0

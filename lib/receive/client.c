@@ -115,13 +115,32 @@ static void receive(struct client *c)
 		snprintf(c->why, sizeof(c->why), "%s", strerror(errno));
 }
 
+/*
+ * Stores the interface of a client.  That of a group's first client is read once for all, since this takes a lock of the
+ * whole host.
+ */
+static void client_link(struct client *c, struct link *l)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct context *x = c->context;
+	struct link *via = &x->report.via;
+
+	pthread_mutex_lock(&lock);
+	if (!x->opt->json && via->interface[0] == '\0')
+		link_read(via, c->interface);
+	*l = *via;
+	pthread_mutex_unlock(&lock);
+	if (strcmp(l->interface, c->interface) != 0)
+		link_read(l, c->interface);
+}
+
 /* Ends what is measured of a client, and stores its figures. */
 static void client_figures(struct client *c)
 {
 	struct mark *begin = &c->begin, *end = &c->end;
 	struct context *x = c->context;
 	struct figures *f = &c->figures;
-	struct link link = x->report.via; /* of the group's first client */
+	struct link link;
 	struct utsname system;
 
 	client_mark(c, end);
@@ -141,8 +160,7 @@ static void client_figures(struct client *c)
 	strcpy(f->version, VERSION);
 	strcpy(f->kernel, system.release);
 	strcpy(f->boot, x->boot);
-	if (strcmp(link.interface, c->interface) != 0)
-		link_read(&link, c->interface);
+	client_link(c, &link);
 	environment_setup(&x->report.environment, &link, f);
 	if (isnan(f->host.load))
 		strcpy(f->no_load, meter_no_load(&x->meter, f->host.unsafe));

@@ -105,7 +105,7 @@ static struct json *group_object(struct report *r)
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 			const char *interface)
 {
-	link_read(&r->via, interface);
+	link_read(&r->via, r->opt->json ? interface : NULL); /* a client reads it if it is needed */
 	r->first = *peer;
 	r->began_ns = clock_ns(CLOCK_REALTIME);
 	r->listed = 0;

@@ -60,7 +60,7 @@ void report_client(struct report *r, const struct place *p, const struct figures
  */
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up);
 
-/* Begins a group, whose first client is `peer` via `interface`: what is known of that is read once for all. */
+/* Begins a group, whose first client is `peer` via `interface`. */
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 			const char *interface);
 
