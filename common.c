@@ -131,6 +131,17 @@ void command_die(const char *name, int error)
 	die_of(error, "cannot run %s", name);
 }
 
+/* Removes the beginning of a character, in UTF-8, of which the rest was cut off. */
+static void remove_part(char *text, size_t size)
+{
+	size_t n = strnlen(text, size);
+
+	while (n > 0 && (text[n - 1] & 0xc0) == 0x80)
+		n--;
+	if (n > 0 && utf8_length(text + n - 1) == 0)
+		text[n - 1] = '\0';
+}
+
 bool string_append(char *buf, size_t size, const char *fmt, ...)
 {
 	const size_t used = strnlen(buf, size);
@@ -140,7 +151,10 @@ bool string_append(char *buf, size_t size, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(buf + used, size - used, fmt, ap);
 	va_end(ap);
-	return n >= 0 && (size_t)n < size - used;
+	if (n >= 0 && (size_t)n < size - used)
+		return true;
+	remove_part(buf, size);
+	return false;
 }
 
 const char *text_of(const char *fmt, ...)
@@ -151,7 +165,8 @@ const char *text_of(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, TEXT_SIZE, fmt, ap);
+	if (vsnprintf(text, TEXT_SIZE, fmt, ap) >= TEXT_SIZE)
+		remove_part(text, TEXT_SIZE);
 	va_end(ap);
 	return text;
 }

@@ -102,15 +102,15 @@ const char *hash_text(const char *text, char hash[HASH_SIZE]);
 const char *printable(const char *s);
 
 /*
- * Appends formatted text to the string in buf, of `size` bytes.  What does not fit is cut off; returns
- * whether all of it fits.
+ * Appends formatted text to the string in buf, of `size` bytes.  What does not fit is cut off, at a
+ * character; returns whether all of it fits.
  */
 bool string_append(char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #define TEXT_SIZE 1024 /* bytes of a text, with its end */
 
-/* Returns a formatted text, cut off if it is too long, that is valid until the thread has made 15 more. */
+/* Returns a formatted text, cut off at a character if it is too long, that is valid until the thread has made 15 more. */
 const char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The end of a noun behind a count: `s` unless there is one. */

@@ -10,9 +10,8 @@
 const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE])
 {
 	snprintf(buf, COMPARISON_PLACE, "round %d", p->rounds + 1);
-	if (p->n > 1 &&
-	    !string_append(buf, COMPARISON_PLACE, ", %s", name_of(p, i, differing_in(p))))
-		make_printable(buf); /* a character may be cut */
+	if (p->n > 1)
+		string_append(buf, COMPARISON_PLACE, ", %s", name_of(p, i, differing_in(p)));
 	return buf;
 }
 
@@ -328,7 +327,7 @@ static void print_counts(const struct plan *p)
 	}
 }
 
-/* A line for each reason why loads were unsafe, or could not be measured; `before: ` in all sessions. */
+/* A line for each reason why loads were unsafe, or could not be measured, in all sessions. */
 static void print_unsafe(const struct plan *p, const char *before)
 {
 	const struct plan *session;
@@ -340,8 +339,7 @@ static void print_unsafe(const struct plan *p, const char *before)
 			 is_known(p, i);
 	for (i = 0; i < UNSAFE_REASONS; i++) {
 		unsafe = runs = 0;
-		for (session = p; session != NULL;
-		     session = *before != '\0' ? session->earlier : NULL) {
+		for (session = p; session != NULL; session = session->earlier) {
 			unsafe += session->unsafe_runs[i];
 			runs += session->added;
 		}
@@ -597,13 +595,17 @@ static void json_why(struct json *j, const struct plan_run *run)
 static void json_run(struct json *j, const struct plan *p, int i)
 {
 	const struct measure *m = p->kind->measure;
+	const struct plan *session;
+	uint64_t unsafe = 0;
 	int k;
 
+	for (session = p; session != NULL; session = session->earlier)
+		unsafe += session->run[i].unsafe_rounds;
 	json_open(j, NULL, '{');
 	json_values(j, p, i);
 	json_figures(j, p, i);
 	json_why(j, &p->run[i]);
-	json_count(j, "unsafe_rounds", p->run[i].unsafe_rounds);
+	json_count(j, "unsafe_rounds", unsafe);
 	if (p->before == NULL && plan_reference(p, i) > 0)
 		json_count(j, "reference", (uint64_t)plan_reference(p, i));
 	if (p->before != NULL) {
@@ -652,12 +654,22 @@ static void print_doubts(const struct comparison *c)
 	print_unsafe(c->plan, c->opt->compare != NULL ? "now: " : "");
 }
 
+/* What decides whether a ratio to a session can be believed: no form of the report omits it. */
+static void print_caution(const struct plan *p)
+{
+	if (p->before != NULL && p->before->earlier == NULL && p->earlier == NULL)
+		report("one session each: the ratio includes what lasts for a session, such as a\n"
+		       "  boot, the CPUs of interrupts or other guests of the host: repeat both\n"
+		       "  (--save adds one)\n");
+}
+
 /* A block for a commit message. */
 static void print_brief(const struct comparison *c)
 {
 	print_above(c->plan, c->opt);
 	print_table(c->plan, false, true);
 	report("=: no significant difference; ?: unsafe\n");
+	print_caution(c->plan);
 	print_doubts(c);
 }
 
@@ -690,10 +702,7 @@ static void print_text(const struct comparison *c)
 		report("ratios are to the first run by the same instrument, and that of\n  %s to "
 		       "the first run\n",
 		       name_in(p, p, first));
-	if (p->before != NULL && p->before->earlier == NULL && p->earlier == NULL)
-		report("one session each: the ratio includes what lasts for a session, such as a "
-		       "boot,\n  the CPUs of interrupts or other guests of the host: repeat both "
-		       "(--save\n  adds one)\n");
+	print_caution(p);
 	if (p->rounds > 1 && p->n > (p->before != NULL ? 1 : 2))
 		report("each interval is 95%% on its own: of 20 equal runs, about one differs by "
 		       "chance\n");

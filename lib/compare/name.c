@@ -71,10 +71,8 @@ const char *name_of(const struct plan *p, int run, unsigned parts)
 				string_append(name, PLAN_NAME, "%s", comma || begins ? ", " : " ");
 			f[i].append(name, value, begins);
 		}
-	if (strlen(name) < PLAN_NAME - 1)
-		return text_of("%s", name);
-	make_printable(name); /* a character may be cut */
-	return text_of("%s...", name);
+	return text_of("%s%s", name,
+		       strlen(name) < PLAN_NAME - 4 ? "" : "..."); /* less a character */
 }
 
 bool is_known(const struct plan *p, int measure)
@@ -91,9 +89,9 @@ bool is_known(const struct plan *p, int measure)
 const char *name_in(const struct plan *p, const struct plan *of, int i)
 {
 	return text_of("%s%s", name_of(p, i, differing_in(p)),
-		       p->before == NULL ? ""
-		       : of == p->before ? " before"
-					 : " now");
+		       p->before == NULL || of == NULL ? ""
+		       : of == p->before               ? " before"
+						       : " now");
 }
 
 const char *times_text(const struct estimate *e, unsigned unsafe)

@@ -21,7 +21,7 @@ unsigned common_in(const struct plan *p);
  */
 const char *name_of(const struct plan *p, int run, unsigned parts);
 
-/* The name of run i; if there are two plans, with the time of the plan `of`. */
+/* The name of run i; if there are two plans, with the time of the plan `of`, unless that is NULL. */
 const char *name_in(const struct plan *p, const struct plan *of, int i);
 
 /* Whether a measure is known of any run of the plans. */

@@ -6,6 +6,8 @@
 /* That of all runs is the greatest of theirs. */
 enum verdict { PASSED, TOO_WIDE, NOT_JUDGED, FAILED };
 
+#define NAME_MOST 256 /* bytes of a name in a sentence */
+
 /* How many rounds count, of run i and of the one that it is compared with. */
 static int rounds_of(const struct plan *p, int i, int measure)
 {
@@ -40,49 +42,64 @@ static const char *lost_instrument(const struct plan *p, int i)
 	return *then != '\0' && strcmp(then, plan_value(&p->run[i], f)) != 0 ? then : NULL;
 }
 
-/* Judges a measure of run i.  *line says why, if there is something to say. */
-static enum verdict judge(const struct plan *p, int i, int measure, double share, const char **line)
+/* As name_in(), with room for the rest of a sentence. */
+static const char *short_name(const struct plan *p, const struct plan *of, int i)
 {
+	const char *name = name_of(p, i, differing_in(p)), *whole = name_in(p, of, i);
+	char text[NAME_MOST] = "";
+
+	if (string_append(text, sizeof(text), "%s", name))
+		return whole;
+	return text_of("%s...%s", text, whole + strlen(name));
+}
+
+/* Why a measure of run i, with this ratio, is not judged; NULL: it is. */
+static const char *not_judged(const struct plan *p, int i, int measure, const struct estimate *e)
+{
+	static const char *const verbs[2][2] = {{"count", "counts"},
+						{"have a load without ?", "has a load without ?"}};
 	const bool of_load = p->kind->measure[measure].is_of_load;
-	const char *sentence, *name = name_of(p, i, differing_in(p));
-	struct ratio r = ratio_of(p, i, measure);
-	struct estimate e = r.e;
 	const int before = p->before != NULL ? sessions_of(p->before, i, measure) : VERDICT_NEEDS;
 	const int n = p->before != NULL ? sessions_of(p, i, measure) : rounds_of(p, i, measure);
 	const char *lost = lost_instrument(p, i);
 
-	if (lost != NULL) {
-		*line = text_of("not judged: %s: its load was measured before, by %s, and is not "
-				"now",
-				name, lost);
-		return NOT_JUDGED;
-	}
-	if (!of_load)
-		e = (struct estimate){1 / e.value, 1 / e.high, 1 / e.low};
-	*line = text_of("not judged: %s: a figure is not above 0, or they vary too much", name);
+	if (lost != NULL)
+		return text_of("its load was measured before, by %s, and is not now", lost);
 	if (n < VERDICT_NEEDS && p->before == NULL)
-		*line = text_of("not judged: %s: %d of %d rounds %s: %d are needed", name, n,
-				p->rounds, of_load ? "have a load without ?" : "count",
-				VERDICT_NEEDS);
-	else if (n < VERDICT_NEEDS || before < VERDICT_NEEDS)
-		*line = text_of("not judged: %s: %d sessions now and %d before%s: %d a side are "
-				"needed",
-				name, n, before, of_load ? " have a load without ?" : "",
-				VERDICT_NEEDS);
-	if (n < VERDICT_NEEDS || before < VERDICT_NEEDS || !isfinite(e.value) || !isfinite(e.low) ||
-	    !isfinite(e.high))
+		return text_of("%d of %d round%s %s: %d are needed", n, p->rounds,
+			       plural((uint64_t)p->rounds), verbs[of_load][n == 1], VERDICT_NEEDS);
+	if (n < VERDICT_NEEDS || before < VERDICT_NEEDS)
+		return text_of("%d session%s now and %d before%s: %d a side are needed", n,
+			       plural((uint64_t)n), before, of_load ? " have a load without ?" : "",
+			       VERDICT_NEEDS);
+	if (!isfinite(e->value) || !isfinite(e->low) || !isfinite(e->high))
+		return "a figure is not above 0, or they vary too much";
+	return NULL;
+}
+
+/* Judges a measure of run i.  *why says why, if there is something to say; what is not judged has no name there. */
+static enum verdict judge(const struct plan *p, int i, int measure, double share, const char **why)
+{
+	const char *sentence;
+	struct ratio r = ratio_of(p, i, measure);
+	struct estimate e = r.e;
+
+	if (!p->kind->measure[measure].is_of_load)
+		e = (struct estimate){1 / e.value, 1 / e.high, 1 / e.low};
+	*why = not_judged(p, i, measure, &e);
+	if (*why != NULL)
 		return NOT_JUDGED;
 	r.unsafe = 0; /* these rounds are gone */
-	sentence = text_of("%s %s %s %s", name_in(p, p, i), ratio_text(p, measure, &r),
-			   p->kind->measure[measure].times, name_in(p, r.than, r.run));
-	*line = text_of("%s: over the limit of --fail-above %g%%", sentence, percent(share));
+	sentence = text_of("%s %s %s %s", short_name(p, p, i), ratio_text(p, measure, &r),
+			   p->kind->measure[measure].times, short_name(p, r.than, r.run));
+	*why = text_of("%s: over the limit of --fail-above %g%%", sentence, percent(share));
 	if (e.low > 1 + share)
 		return FAILED;
-	*line = text_of("%s: too wide an interval to see %g%%: make more rounds (-r) or sessions",
-			sentence, percent(share));
-	if (e.value / e.low > 1 + share)
+	*why = text_of("%s: too wide an interval to see %g%%: make more rounds (-r) or sessions",
+		       sentence, percent(share));
+	if (e.high > 1 + share && e.value / e.low > 1 + share)
 		return TOO_WIDE;
-	*line = NULL;
+	*why = NULL;
 	return PASSED;
 }
 
@@ -110,18 +127,66 @@ static bool is_compared(const struct plan *p, int i)
 	       (i != k && strcmp(plan_value(&p->run[i], f), plan_value(&p->run[k], f)) == 0);
 }
 
+static void say(struct json *j, const char *line)
+{
+	if (j != NULL)
+		json_string(j, NULL, line);
+	else
+		warnx("%s", line);
+}
+
+/* Runs that are not judged for the same reason. */
+struct group {
+	int first, n; /* a measure of the first run, and how many runs there are */
+	char why[TEXT_SIZE];
+};
+
+static void say_group(const struct plan *p, const struct group *g, struct json *j)
+{
+	const char *more = g->n > 1 ? text_of(" and %d more", g->n - 1) : "";
+
+	if (g->n > 0)
+		say(j, text_of("not judged: %s%s: %s", short_name(p, NULL, g->first % p->n), more,
+			       g->why));
+}
+
+/* Says what there is to say of the runs with the verdict on all of them. */
+static void say_verdict(const struct plan *p, double share, enum verdict all, struct json *j)
+{
+	const uint64_t set = deciding(p);
+	struct group g = {.n = 0};
+	const char *why;
+	int at;
+
+	for (at = 0; at < p->n * p->kind->measures; at++) {
+		if (!(set & 1ull << at / p->n) || !is_compared(p, at % p->n) ||
+		    judge(p, at % p->n, at / p->n, share, &why) != all || why == NULL)
+			continue;
+		if (all != NOT_JUDGED) {
+			say(j, why);
+		} else if (strcmp(why, g.why) == 0) {
+			g.n += at / p->n == g.first / p->n; /* not the receiver's, too */
+		} else {
+			say_group(p, &g, j);
+			g = (struct group){.first = at, .n = 1};
+			strcpy(g.why, why);
+		}
+	}
+	say_group(p, &g, j);
+}
+
 int verdict_print(struct plan *p, double share, struct json *j)
 {
 	static const char *const names[] = {"passed", "too_wide", "not_judged", "failed"};
 	const uint64_t set = deciding(p);
 	enum verdict all = PASSED, one;
-	const char *line;
+	const char *why;
 	int at;
 
 	plan_drop_unsafe(p);
 	for (at = 0; at < p->n * p->kind->measures; at++)
 		if (set & 1ull << at / p->n && is_compared(p, at % p->n)) {
-			one = judge(p, at % p->n, at / p->n, share, &line);
+			one = judge(p, at % p->n, at / p->n, share, &why);
 			all = one > all ? one : all;
 		}
 	if (j != NULL) {
@@ -130,14 +195,7 @@ int verdict_print(struct plan *p, double share, struct json *j)
 		json_string(j, "result", names[all]);
 		json_open(j, "why", '[');
 	}
-	for (at = 0; at < p->n * p->kind->measures; at++)
-		if (set & 1ull << at / p->n && is_compared(p, at % p->n) &&
-		    judge(p, at % p->n, at / p->n, share, &line) == all && line != NULL) {
-			if (j != NULL)
-				json_string(j, NULL, line);
-			else
-				warnx("%s", line);
-		}
+	say_verdict(p, share, all, j);
 	if (j != NULL) {
 		json_close(j, ']');
 		json_close(j, '}');

@@ -33,6 +33,10 @@ static void test_texts(void)
 		   string_append(room, sizeof(room), "4567") &&
 		   !string_append(room, sizeof(room), "8") && strcmp(room, "1234567") == 0,
 	   "string_append: text that just fits is appended, and more is reported and cut off");
+	room[4] = '\0';
+	ok(!string_append(room, sizeof(room), "\303\244\342\202\254") &&
+		   strcmp(room, "1234\303\244") == 0,
+	   "string_append: text that does not fit is cut off at a character");
 	ok(!string_append(full, sizeof(full), "x") && memcmp(full, "full", 4) == 0,
 	   "string_append: a text without an end is left as it is");
 }

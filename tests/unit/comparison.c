@@ -128,6 +128,8 @@ static void add(int run, double load, unsigned unsafe, double steal)
 
 static void test_unsafe(void)
 {
+	struct plan before;
+
 	plan_init();
 	plan.rounds = 0;
 	add(0, 0.5, UNSAFE_STEAL, 0.015);
@@ -137,6 +139,16 @@ static void test_unsafe(void)
 	has(text(),
 	    "\nsteal in 3 of 4 runs: unsafe (?)\nbaseline_busy in 2 of 4 runs: unsafe (?)\n",
 	    "a line for each reason that made runs unsafe, however many it had");
+	before = plan;
+	plan = (struct plan){.n = 0};
+	plan_init();
+	plan.rounds = 0;
+	add(0, 0.5, 0, NAN);
+	add(1, 0.5, 0, NAN);
+	plan.earlier = &before;
+	has(text(), "\nsteal in 3 of 6 runs: unsafe (?)\n",
+	    "a ? of an earlier session has its line, too");
+	plan_close(&before);
 	plan_init();
 	plan.rounds = 0;
 	add(0, NAN, UNSAFE_BASELINE_BUSY, NAN);
@@ -245,7 +257,7 @@ static void test_long_name(void)
 	plan_init();
 	value(1, SETTING, text);
 	name = name_of(&plan, 1, 1u << SETTING);
-	is(name + PLAN_NAME - 4, "\xc3\xa4?...",
+	is(name + strlen(name) - 5, "\xc3\xa4...",
 	   "a name that no text has room for is seen to be cut, and is UTF-8");
 }
 
@@ -322,6 +334,11 @@ static void test_sessions(void)
 	plan_set(&session[1], "title", "old cable");
 	plan.before = &session[0];
 	expect(text(), "one session each: a line says what that leaves open, and one what differs");
+	opt.brief = true;
+	has(text(),
+	    "\none session each: the ratio includes what lasts for a session, such as a\n  boot, ",
+	    "--brief: one session each has the same caution");
+	opt.brief = false;
 	session[1].earlier = &session[0];
 	plan.before = &session[1];
 	has(text(),
@@ -331,6 +348,11 @@ static void test_sessions(void)
 	has(text(),
 	    "\nbefore: the means of 2 sessions differ by up to 0.0% (KiB/s),\n  0.0% (cost, us/KiB)\n",
 	    "and how far they are apart is wrapped");
+	plan.before = NULL;
+	plan.earlier = &session[1];
+	plan.run[0].unsafe_rounds = 2; /* of each session, as they share the runs */
+	has(json(), "\"unsafe_rounds\":6,", "JSON counts the unsafe rounds of all sessions");
+	plan.earlier = NULL;
 	plan.n = 2;
 	for (i = 0; i < 2; i++) {
 		session[i].n = 0; /* they share the runs */

@@ -75,6 +75,10 @@ static void test_rounds(void)
 	fill(&now[0], 5, 1.1, 0.12, LOAD_BY_IDLE);
 	judges(&now[0], EXIT_SUCCESS, "too wide an interval to see 10%",
 	       "an interval in which the limit is hidden");
+	fill(&now[0], 5, 0.5, 0.2, LOAD_BY_IDLE);
+	judges(&now[0], EXIT_SUCCESS, "", "a wide interval that lies below the limit as a whole");
+	fill(&now[0], 5, 0.5, 0.2, "");
+	judges(&now[0], EXIT_SUCCESS, "", "a wide interval of a throughput that has risen");
 	fill(&now[0], 5, 1.3, 0.01, "");
 	judges(&now[0], EXIT_ABOVE, "verdict: send has 0.77 (0.76 to 0.78) times the throughput",
 	       "without a load the throughput decides");
@@ -91,6 +95,9 @@ static void test_rounds(void)
 	judges(&now[0], EXIT_FAILURE,
 	       "verdict: not judged: send: 2 of 5 rounds have a load without ?: 3 are needed\n",
 	       "two rounds that are safe");
+	now[0].run[0].reasons[0][4] = UNSAFE_STEAL;
+	judges(&now[0], EXIT_FAILURE, "send: 1 of 5 rounds has a load without ?: 3 are needed\n",
+	       "one round that is safe");
 	fill(&now[0], 5, NAN, 0, LOAD_BY_IDLE);
 	judges(&now[0], EXIT_FAILURE, "not judged: send: 0 of 5 rounds",
 	       "a load that is not known");
@@ -123,6 +130,24 @@ static void test_receiver(void)
 	       "a receiver's cost that was known before only");
 }
 
+/* A name of which 600 bytes stand in the sentence twice is cut, at a character, and the reason is there. */
+static void test_long_name(void)
+{
+	char name[601] = "x";
+	int i;
+
+	for (i = 1; i + 2 < (int)sizeof(name); i += 2)
+		strcpy(name + i, "\xc3\xa4");
+	fill_sessions(1.3, 0.01);
+	for (i = 0; i < 3; i++) {
+		plan_set_value(&now[i].run[1], SETTING, name);
+		plan_set_value(&then[i].run[1], SETTING, name);
+	}
+	judges(&now[2], EXIT_ABOVE, ": over the limit of --fail-above 10%\n",
+	       "a long name leaves room for what the sentence has to say");
+	has(printed, "\xc3\xa4... now costs", "and is cut at a character");
+}
+
 static void test_sessions(void)
 {
 	struct json j = {.depth = 0};
@@ -141,8 +166,12 @@ static void test_sessions(void)
 	fill_sessions(1.3, 0.01);
 	then[1].earlier = NULL;
 	judges(&now[2], EXIT_FAILURE,
-	       "verdict: not judged: sendfile: 3 sessions now and 2 before have a load without ?: 3 a side",
+	       "verdict: not judged: sendfile and 1 more: 3 sessions now and 2 before have a load "
+	       "without ?: 3 a side are needed\n",
 	       "two sessions before");
+	ok(strchr(printed, '\n')[1] == '\0', "and it is one line for both runs");
+	now[2].earlier = NULL;
+	judges(&now[2], EXIT_FAILURE, "and 1 more: 1 session now and 2 before", "one session now");
 	fill_sessions(1.3, 0.01);
 	now[0].run[1].reasons[0][0] = now[0].run[1].reasons[0][1] = UNSAFE_STEAL;
 	now[0].run[1].reasons[0][2] = UNSAFE_STEAL;
@@ -155,7 +184,7 @@ static void test_sessions(void)
 	now[2].earlier = &now[1];
 	now[1].earlier = &now[0];
 	judges(&now[2], EXIT_FAILURE,
-	       "verdict: not judged: send: its load was measured before, by idle, and is not now\n",
+	       "verdict: not judged: sendfile and 1 more: its load was measured before, by idle, and is not now\n",
 	       "sessions that have lost their load");
 	fill_sessions(1.3, 0.01);
 	capture(STDOUT_FILENO);
@@ -170,4 +199,4 @@ static void test_sessions(void)
 	   "JSON has the verdict and its lines");
 }
 
-TESTS(test_rounds, test_receiver, test_sessions)
+TESTS(test_rounds, test_receiver, test_sessions, test_long_name)
