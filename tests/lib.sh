@@ -327,6 +327,12 @@ plain() { sed -E ':a; s/([0-9]),([0-9]{3})/\1\2/; ta' "$@"; }
 # figures_of ROW FILE: of a report of zcc: those of sender and receiver, or of the one column there is
 figures_of() { sed -nE ":a; s/([0-9]),([0-9]{3})/\\1\\2/; ta; s|^    $1 +||; T; s/ +/ /g; p" "$2"; }
 bytes_of() { figures_of bytes "$1"; }
+# summaries 'regexp': how many of zcs's summaries in zcs.out match.  They fold at 100 columns, behind an item that depends
+# on how fast the machine is: here each is one line
+summaries()
+{
+	sed -E ':a; /,$/ { N; s/\n  (total of [0-9]+ clients|[^ ]+): / /; ta; }' zcs.out | grep -Ec -e "$1" || :
+}
 # scale SHORT FULL: the size that is asked for, of `make check` or of `make check-long`
 scale() { if [ -n "$LONG" ]; then echo "$2"; else echo "$1"; fi; }
 # new_seed: of random cases: the same in each `make check`, another in each `make check-long`

@@ -234,7 +234,7 @@ it 'who does not read the receipt and stays is let go after ten seconds'; ( begi
 	ZCS=$stays
 	wait_until counts -le "$files" fds
 	not gone $stayer
-	grep -q '^127.* 34 bytes in' zcs.out
+	[ "$(summaries '^127.* 34 bytes in')" -eq 1 ]
 	one_line zcs.err
 	kill "$ZCS"
 ); ok

@@ -40,7 +40,7 @@ beside '200 clients that send half a header, or next to nothing: a line for 20 i
 	# Each number of omitted lines
 	omitted=$(sed -n "s/^zcs: \([0-9]*\) lines* about clients w.* omitted$/\1/p" zcs.err | paste -s -d +)
 	[ $((lines + ${omitted:-0})) -eq 200 ] # it may be a sum
-	[ "$(grep -c "^127\.0\.0\.1:.* 2000 bytes in" zcs.out)" -eq 3 ]
+	[ "$(summaries '^127\.0\.0\.1:.* 2000 bytes in')" -eq 3 ]
 ) & later
 
 while IFS=';' read -r how here other asked; do

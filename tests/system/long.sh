@@ -28,7 +28,7 @@ arrives()
 # summed: the bytes in the summaries of zcs
 summed()
 {
-	sed -n 's/^127\.0\.0\.1:.*, \([0-9]*\) bytes in .*/\1/p' zcs.out | awk '{ n += $1 } END { printf "%.0f\n", n }'
+	sed -n 's/^ *127\.0\.0\.1:.*[,:] \([0-9]*\) bytes in .*/\1/p' zcs.out | awk '{ n += $1 } END { printf "%.0f\n", n }'
 }
 
 # memory PID KEY: VmRSS or VmHWM, in KiB

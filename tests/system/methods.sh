@@ -257,7 +257,7 @@ for how in $senders; do
 		start_zcs --raw
 		sends --raw -P 4 -n $loops ../tiny
 		# A stream may end before the next is accepted: then they are more groups than one.
-		wait_until counts -eq 4 grep -c "^127.*, $loops bytes in " zcs.out
+		wait_until counts -eq 4 summaries "^127.*, $loops bytes in "
 		kill "$ZCS"
 		start_peer -e
 		sends --raw --timeout 5 -n 2 ../larger

@@ -10,7 +10,7 @@ rate='[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)'
 row='[0-9.]+-[0-9.]+ +[0-9,]+ +[0-9.]+ [MG]bit/s( +[0-9,.-]+)*'
 
 # summaries_of FILE: the bytes of each client
-summaries_of() { sed -n 's/^127.0.0.1:.*[,:] \([0-9]*\) bytes in .*/\1/p' "$1"; }
+summaries_of() { sed -n 's/^ *127.0.0.1:.*[,:] \([0-9]*\) bytes in .*/\1/p' "$1"; }
 beside '-P 5: five connections, each with the file set, a row for each, a total; one stream has no row'; ( begin
 	start_zcs
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 5 -n 3 ../file ../tiny
@@ -20,7 +20,7 @@ beside '-P 5: five connections, each with the file set, a row for each, a total;
 	grep -q 'all bytes sent were received' out
 	plain out | sed -n '/^  streams /,$p' | grep -E "^ +[1-5] +- +[1-9][0-9]* +[0-9]+ +[0-9.]+ +[0-9]+$" >rows # without a CPU
 	prints '1 2 3 4 5' eval "awk '{ print \$1 }' rows | paste -s -d ' '"
-	wait_until grep -Eqx "total of 5 clients: $rate, 4500015 bytes in [0-9.]+ s" zcs.out
+	wait_until counts -eq 1 summaries "^total of 5 clients: $rate, 4500015 bytes in [0-9.]+ s(,|$)"
 	[ "$(summaries_of zcs.out | sort | uniq -c | tr -s ' ')" = ' 5 900003' ]
 	[ "$(grep '^127' zcs.out | cut -d ' ' -f 1 | sort -u | wc -l)" -eq 5 ]
 	one_line zcs.err
@@ -67,7 +67,7 @@ beside 'zcs -1: all that come together are served, also 100 that -t lets send no
 	[ "$(bytes_of out)" = '6000000 6000000' ]
 	wait "$ZCS"
 	[ "$(grep -c '^127.0.0.1:' zcs.out)" -eq 4 ]
-	grep -q '^total of 4 clients: .* 6000000 bytes' zcs.out
+	[ "$(summaries '^total of 4 clients: .* 6000000 bytes')" -eq 1 ]
 	start_zcs -1
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 100 -t 0.001 --congestion reno
 	grep -q 'all bytes sent were received' out
@@ -90,7 +90,7 @@ beside '--warmup: if all is sent, or zcc interrupted, before it ends, nothing wa
 	fails 'everything was sent before the warm-up ended' "$zcc" -s 0 -p "$PORT" --warmup 60 -n 2 ../file
 	wait_until grep -q '127.0.0.1:[0-9]*: closed in its warm-up, after 600000 bytes' zcs.err
 	[ "$(wc -l <zcs.err)" -eq 2 ]
-	wait_until grep -q '^127.*: 0 bytes in .* after 600000 bytes of warm-up,*$' zcs.out
+	wait_until counts -eq 1 summaries '^127.*: 0 bytes in .* after 600000 bytes of warm-up(,|$)'
 	start_zcs
 	start_zcc held --warmup 60 -t 60 --pace 20m
 	wait_until counts -eq 2 threads_of $ZCS

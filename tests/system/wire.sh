@@ -104,7 +104,7 @@ it 'a server of 2001 just closes, and zcc needs no receipt; a client of 2001 clo
 	no_warning err
 	start_zcs
 	{ u32 1 1 13; cat small; } | "$HELPERS/net" send -c "$PORT"
-	wait_until grep -q ' 13 bytes in .* 1 file, [0-9]* read' zcs.out
+	wait_until counts -eq 1 summaries ' 13 bytes in .* 1 file, [0-9]+ read'
 	one_line zcs.err
 	stop_zcs
 ); ok

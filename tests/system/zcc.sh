@@ -215,7 +215,7 @@ beside 'zcs is killed in mid-transfer: the report has the figures so far, those 
 	start_zcc events --idle -t 60 --pace 20m -I 0.1 --json-stream
 	wait_until grep -q '"event":"interval"' events.out
 	start_zcc rounds -t 0.2 -b 1k,2k -r 1000
-	wait_until counts -gt 5 grep -c ' in [0-9.]* s, ' zcs.out
+	wait_until counts -gt 5 summaries ' in [0-9.]+ s, '
 	kill -STOP $ZCS
 	wait_until acked
 	kill -KILL $ZCS
@@ -250,34 +250,35 @@ beside '-t: zcc waits for a server that has no time, until a signal'; ( begin
 		grep -q "$([ "$end" = 0 ] && echo 'all bytes sent were received' || echo 'no receipt: ')" held.out
 	done
 ) & later
-# What a main thread does while it waits is in the load.  It looks at its streams every 20 ms.
-# just_waits: it did so at most, since read_uptime, with what the start and the end may have
+# What a main thread does while it waits is in the load.  It looks at its streams 50 times a second, and 100 times for what
+# a raw server sends.
+# just_waits LOOKS: it did so at most since $began, of /proc/uptime, with what the start and the end may have
 just_waits()
 {
-	from=$uptime
-	read_uptime
+	read -r now _ </proc/uptime
 	cat trace
-	awk -v most=$((100 + 60 * (1 + uptime - from))) '$NF == "ppoll" { n = $4 } END { exit !(n > 0 && n < most) }' trace
+	awk -v most="$began $now $1" 'BEGIN { split(most, m, " "); most = 100 + 1.2 * m[3] * (m[2] - m[1]) }
+	    $NF == "ppoll" { n = $4 } END { print n " of " most; exit !(n > 0 && n < most) }' trace
 }
 counted='strace -c -o trace -e trace=ppoll' # of the main thread alone
-while IFS=';' read -r peer options status; do
+while IFS=';' read -r peer options status looks; do
 	beside "zcc $options: while the server takes nothing, the main thread just waits"; ( begin; need strace
-		read_uptime
+		read -r began _ </proc/uptime
 		start_peer $peer
 		[ "$peer" != reply ] || kill -STOP "$PEER"
 		FROM=$counted start_zcc held $options
 		sleep 2
 		kill -USR1 "$PEER"
 		zcc_ends held "$status"
-		just_waits
+		just_waits "$looks"
 	) & later
 done <<END
--s;-t 0.2;0
--s;--raw -t 0.2;0
-reply;--request 10 -t 2;1
+-s;-t 0.2;0;50
+-s;--raw -t 0.2;0;150
+reply;--request 10 -t 2;1;50
 END
 beside 'while a client is stopped, the main thread of zcs just waits'; ( begin; need strace
-	read_uptime
+	read -r began _ </proc/uptime
 	launch zcs.out '*listening*' $counted "$BIN/zcs" -1 -p 0
 	read_port zcs.err
 	start_zcc held -t 60
@@ -287,7 +288,7 @@ beside 'while a client is stopped, the main thread of zcs just waits'; ( begin; 
 	kill -CONT $held
 	zcc_ends held 143 TERM
 	ended $launched
-	just_waits
+	just_waits 50
 ) & later
 together
 

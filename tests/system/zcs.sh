@@ -135,8 +135,7 @@ beside 'a warm-up that ends only after the last byte has no time; replies faster
 beside 'zcs: a bad client costs a line; then 100 at once are all received; threads and descriptors are as many as before'; ( begin
 	start_zcs
 	exits 0 "$zcc" -s 0 -p "$PORT" ../file
-	wait_until [ -s zcs.out ]
-	grep -Eqx '127.0.0.1:[0-9]+: [0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), 100000 bytes in [0-9.]+ s, 1 file, [0-9]+ reads?' zcs.out
+	wait_until counts -eq 1 summaries '^127.0.0.1:[0-9]+: [0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), 100000 bytes in [0-9.]+ s, 1 file, [0-9]+ reads?(,|$)'
 	wait_until counts -eq 1 threads_of $ZCS
 	fds=$(entries_in /proc/$ZCS/fd) lines=1
 	while read -r words how line; do
@@ -154,10 +153,10 @@ beside 'zcs: a bad client costs a line; then 100 at once are all received; threa
 		1,1,1000,7 -c closed in the middle of a file, after 4 bytes
 	END
 	# It did not send what it announced, and has no throughput.
-	wait_until grep -Eqx '127.0.0.1:[0-9]+: 4 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads?' zcs.out
+	wait_until counts -ge 1 summaries '^127.0.0.1:[0-9]+: 4 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads?(,|$)'
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 100 -n 10 --pace 2m --congestion reno ../file
 	[ "$(bytes_of out)" = '100000000 100000000' ]
-	wait_until grep -q '^total of 100 clients: .* 100000000 bytes' zcs.out
+	wait_until counts -eq 1 summaries '^total of 100 clients: .* 100000000 bytes'
 	wait_until counts -eq 1 threads_of $ZCS
 	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
 	[ "$(wc -l <zcs.err)" -eq $lines ]
@@ -198,8 +197,8 @@ beside 'zcs --raw: any bytes are counted, a single one too, and nothing is answe
 	not [ -s receipt ]
 	printf x | "$HELPERS/net" send -c "$PORT"
 	printf abc | "$HELPERS/net" send -d 1 "$PORT"
-	for what in ' 34 bytes in [0-9.]* s, 0 files, [1-9][0-9]* reads*,*$' ' 1 byte in' ' 3 bytes in'; do
-		wait_until grep -q "^127.0.0.1:.*$what" zcs.out
+	for what in ' 34 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads?(,|$)' ' 1 byte in' ' 3 bytes in'; do
+		wait_until counts -eq 1 summaries "^127.0.0.1:.*$what"
 	done
 	one_line zcs.err
 ) & later
