@@ -1,6 +1,6 @@
 #!/bin/sh
 # Comparisons: lists of methods, sizes and streams, rounds, and plans that were saved.
-# tests/unit/{plan,comparison,saved}.c have the figures, the words and the files.
+# records.sh has what is printed of files that were saved; tests/unit/{plan,saved}.c have the figures and the files.
 #
 # seconds: 8
 # limit: 400
@@ -82,43 +82,6 @@ beside '--precision: until the interval is narrow enough, or for the rounds of -
 	compare -m send,mmap --precision 0.0001 -r 3 ../tiny
 	grep '^3 rounds of 2 runs;' out
 	grep -qx -- '--precision 0.0001% was not reached in 3 rounds' out
-) & later
-# three TIMES [REASON]: three sessions of two rounds; send costs so many times as much as sendfile, unless the load was unsafe
-three()
-{
-	awk -v times="$1" -v reason="${2--}" 'BEGIN {
-		for (session = 0; session < 3; session++) {
-			print "# zcc 1.1.0, Linux 7.1 x86_64, host"
-			if (session == 0)
-				print "round\tmethod\tblksize\tnum_streams\tinstrument\tbits_per_second\tload_percent\tcost_us_per_kib\tunsafe"
-			for (i = 0; i < 4; i++) {
-				cost = (i % 2 ? times : 1) * (1 + session / 100)
-				printf "%d\t%s\t65536\t1\tidle\t%.0f\t%g\t%g\t%s\n", 1 + i / 2, i % 2 ? "send" : "sendfile", 1e9 / cost, 10 * cost, cost, reason
-			}
-		}
-	}'
-}
-beside '--fail-above: the status says whether a run costs more by that, of three sessions of each side'; ( begin; need jq
-	three 1 >old
-	three 1.3 >new
-	three 1 steal >unsafe
-	exits 3 "$zcc" --compare old new --fail-above 10%
-	grep -x 'zcc: send now costs 1\.30 (1\.2[0-9] to 1\.3[0-9]) times as much as send before: over the limit of --fail-above 10%' err
-	one_line err
-	exits 3 "$zcc" --compare old new --fail-above 10 --json
-	jq -e '.comparison.verdict | .result == "failed" and .fail_above_percent == 10 and (.why | length == 1)' out
-	exits 0 "$zcc" --compare old new --fail-above 40
-	[ ! -s err ]
-	exits 3 "$zcc" --compare old new --fail-above 1 -q
-	exits 0 "$zcc" --compare old old --fail-above 1
-	grep 'zcc: sendfile now costs 1.00 .* too wide an interval to see 1%' err
-	exits 1 "$zcc" --compare old unsafe --fail-above 10
-	grep -x 'zcc: not judged: sendfile and 1 more: 0 sessions now and 3 before have a load without ?: 3 a side are needed' err
-	one_line err
-	exits 1 "$zcc" --compare old unsafe --fail-above 10 --json
-	jq -e '.comparison.verdict | .result == "not_judged" and (.why | length == 1)' out
-	head -n 6 old >one
-	exits 1 "$zcc" --compare one new --fail-above 10
 ) & later
 beside '--fail-above: without a load the throughput decides, of three rounds that are interleaved'; ( begin
 	exits 3 "$zcc" -s 0 -p "$PORT" --congestion reno -r 3 -t 0.1 --vs '--pace 1m' --fail-above 1 ../file
