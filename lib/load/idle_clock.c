@@ -116,58 +116,94 @@ static const char *hooks_find(const char *path, uint32_t id[IDLE_CLOCK_HOOKS])
 #define LOAD_MAP (BPF_LD | BPF_DW | BPF_IMM) /* the instruction with the map */
 #define CODE_MAX 32
 
-enum { E = 1 << LOOP_ENTER, X = 1 << LOOP_EXIT, I = 1 << IRQ_ENTER, O = 1 << IRQ_EXIT, ALL = 15 };
+/* How each program begins: r7 is this CPU's struct.  How it ends: `OUT` jumps to there. */
+#define BEGIN                                                                                      \
+	CALL(get_smp_processor_id), OP(IF_CPU, 0, 0, OUT, 0), SET(0, BPF_LSH, CPU_SHIFT),          \
+		OP(LOAD_MAP, 7, BPF_PSEUDO_MAP_VALUE, 0, 0),                                       \
+		OP(0, 0, 0, 0, 0) /* its other half */, SET_X(7, BPF_ADD, 0)
+#define END SET(0, BPF_MOV, 0), OP(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
 /*
- * The instructions, and in which programs each is.  r7 is this CPU's struct, and r8 its word.  As in the kernel, idle
- * time that is open begins anew: an interrupt in a softirq in the idle loop opens it at its end, and the softirq's own
- * end comes later.  A program that an interrupt divides is wrong by the length of that interrupt at most.
+ * Interrupts come between any two instructions of the programs of the loop, and run the programs of interrupts there,
+ * which nothing interrupts.  Therefore one word, loaded once, tells whether the CPU is idle: a program that an interrupt
+ * divides is wrong by the length of that interrupt at most.  In the programs r8 is the word, and r0 the time.
  */
-static const struct {
-	unsigned hooks;
-	struct bpf_insn insn;
-} instructions[] = {
-	{ALL, CALL(get_smp_processor_id)},
-	{ALL, OP(IF_CPU, 0, 0, OUT, 0)},
-	{ALL, SET(0, BPF_LSH, CPU_SHIFT)},
-	{ALL, OP(LOAD_MAP, 7, BPF_PSEUDO_MAP_VALUE, 0, 0)},
-	{ALL, OP(0, 0, 0, 0, 0)}, /* the second half of the instruction before */
-	{ALL, SET_X(7, BPF_ADD, 0)},
-	{E, STORE_K(in_loop, 1)},
-	{X, STORE_K(in_loop, 0)},
-	{O, LOAD(1, in_loop)}, /* a CPU with nohz_full comes here at the end of any interrupt */
-	{O, JUMP(BPF_JEQ, 1, 0, OUT)},
-	{ALL, LOAD(8, word)},
-	{X | I, SET(8, BPF_XOR, 1)}, /* now it is odd if there is nothing to end */
-	{X | I, JUMP(BPF_JSET, 8, 1, OUT)},
-	{E | O, LOAD(1, open)}, /* what is open is dropped, and begins anew */
-	{E | O, SET_X(8, BPF_ADD, 1)},
-	{ALL, CALL(ktime_get_ns)},
-	{ALL, SET(0, BPF_LSH, 1)},
-	{X | I, SET_X(8, BPF_ADD, 0)},
-	{X | I, STORE(word, 8)},
-	{X | I, STORE_K(open, 0)},
-	{E | O, SET_X(8, BPF_SUB, 0)},
-	{E | O, SET(8, BPF_ADD, 1)},
-	{E | O, STORE(word, 8)},
-	{E | O, SET(0, BPF_SUB, 1)},
-	{E | O, STORE(open, 0)},
-	{I, LOAD(1, interrupts)},
-	{I, SET(1, BPF_ADD, 1)},
-	{I, STORE(interrupts, 1)},
-	{ALL, SET(0, BPF_MOV, 0)},
-	{ALL, OP(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)},
+
+static const struct bpf_insn loop_enter[CODE_MAX] = {
+	BEGIN,
+	STORE_K(in_loop, 1),
+	LOAD(8, word),
+	JUMP(BPF_JSET, 8, 1, OUT), /* an interrupt that has just ended began idle time */
+	CALL(ktime_get_ns),
+	SET(0, BPF_LSH, 1),
+	SET(0, BPF_SUB, 1),
+	STORE(open, 0),
+	SET_X(8, BPF_SUB, 0),
+	STORE(word, 8),
+	END,
 };
+
+static const struct bpf_insn loop_exit[CODE_MAX] = {
+	BEGIN,
+	STORE_K(in_loop, 0),
+	LOAD(8, word),
+	SET(8, BPF_XOR, 1), /* now it is odd if there is nothing to end */
+	JUMP(BPF_JSET, 8, 1, OUT),
+	CALL(ktime_get_ns),
+	SET(0, BPF_LSH, 1),
+	SET_X(8, BPF_ADD, 0),
+	STORE(word, 8),
+	END,
+};
+
+static const struct bpf_insn irq_enter[CODE_MAX] = {
+	BEGIN,
+	LOAD(8, word),
+	SET(8, BPF_XOR, 1), /* now it is odd if there is nothing to end */
+	JUMP(BPF_JSET, 8, 1, OUT),
+	CALL(ktime_get_ns),
+	SET(0, BPF_LSH, 1),
+	SET_X(8, BPF_ADD, 0),
+	STORE(word, 8),
+	LOAD(1, interrupts),
+	SET(1, BPF_ADD, 1),
+	STORE(interrupts, 1),
+	END,
+};
+
+/*
+ * As in the kernel, idle time that is open is dropped, and begins anew: an interrupt in a softirq in the idle loop opens it
+ * at its end, and the softirq's own end comes later.  A CPU with nohz_full comes here at the end of any interrupt.
+ */
+static const struct bpf_insn irq_exit[CODE_MAX] = {
+	BEGIN,
+	LOAD(1, in_loop),
+	JUMP(BPF_JEQ, 1, 0, OUT),
+	LOAD(8, word),
+	LOAD(1, open),
+	JUMP(BPF_JSET, 8, 1, 1), /* over the next instruction */
+	SET(1, BPF_MOV, 0),      /* nothing is open */
+	SET_X(8, BPF_ADD, 1),
+	CALL(ktime_get_ns),
+	SET(0, BPF_LSH, 1),
+	SET(0, BPF_SUB, 1),
+	STORE(open, 0),
+	SET_X(8, BPF_SUB, 0),
+	STORE(word, 8),
+	END,
+};
+
+static const struct bpf_insn *const programs[IDLE_CLOCK_HOOKS] = {loop_enter, loop_exit, irq_enter,
+								  irq_exit};
 
 /* Stores the program of a hook, for so many CPUs; returns its length. */
 static int assemble(int hook, int map, int cpus, struct bpf_insn program[CODE_MAX])
 {
-	size_t i;
-	int k, n = 0;
+	int k, n = 1;
 
-	for (i = 0; i < sizeof(instructions) / sizeof(instructions[0]); i++)
-		if (instructions[i].hooks & 1u << hook)
-			program[n++] = instructions[i].insn;
+	memcpy(program, programs[hook], CODE_MAX * sizeof(*program));
+	while (program[n - 1].code != (BPF_JMP | BPF_EXIT)) /* of END */
+		n++;
 	for (k = 0; k < n; k++) {
 		if (program[k].off == OUT)
 			program[k].off = (int16_t)(n - 2 - (k + 1));

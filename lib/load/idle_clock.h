@@ -27,7 +27,7 @@ struct idle_clock_cpu {
 	 * 2 * (the idle time before - begun) + 1.  It is one word, so that a reader needs no lock.
 	 */
 	uint64_t word;
-	uint64_t open;       /* 2 * begun - 1, or 0 while the CPU is not idle */
+	uint64_t open;       /* 2 * begun - 1, of when idle time began last */
 	uint64_t in_loop;    /* whether the end of an interrupt begins idle time */
 	uint64_t interrupts; /* that ended idle time */
 	uint64_t unused[4];

@@ -105,17 +105,34 @@ static void test_btf(void)
 }
 
 /*
- * Runs a program of bpf(2), with what it needs of an interpreter, on a CPU at a moment.
+ * Runs the programs of bpf(2), with what they need of an interpreter, on the second of two CPUs.
  */
+static struct idle_clock_cpu cpus[2];
+static uint64_t cpu = 1, now; /* the time does not go on while a program runs */
+
+/* What comes before an instruction of a program, which has interrupts on. */
+struct strike {
+	int at;
+	const char
+		*steps; /* I and O: the programs of an interrupt's entry and exit; a dot: 100 ns */
+};
+
+static void pass(uint64_t ns, bool is_idle);
+static void run_steps(const char *steps);
+
 /* NOLINTBEGIN(performance-no-int-to-ptr,misc-redundant-expression): its words are addresses, too */
-static void run(int hook, struct idle_clock_cpu *cpus, int n, uint64_t cpu, uint64_t now)
+static void run_struck(int hook, const struct strike *strike, int strikes)
 {
 	struct bpf_insn program[CODE_MAX], *i = program;
 	uint64_t r[10];
+	int k;
 
-	for (assemble(hook, 0, n, program);; i++) {
+	for (assemble(hook, 0, LENGTH(cpus), program);; i++) {
 		uint64_t *const d = &r[i->dst_reg], s = r[i->src_reg];
 
+		for (k = 0; k < strikes; k++)
+			if (strike[k].at == i - program)
+				run_steps(strike[k].steps);
 		switch (i->code) {
 		case BPF_JMP | BPF_CALL: r[0] = i->imm == BPF_FUNC_ktime_get_ns ? now : cpu; break;
 		case BPF_JMP | BPF_JGE | BPF_K: i += *d >= (uint64_t)i->imm ? i->off : 0; break;
@@ -143,39 +160,152 @@ static void run(int hook, struct idle_clock_cpu *cpus, int n, uint64_t cpu, uint
 		case BPF_JMP | BPF_EXIT: return;
 		default: abort();
 		}
+		pass(0, false);
 	}
 }
 /* NOLINTEND(performance-no-int-to-ptr,misc-redundant-expression) */
 
+static void run_at(uint64_t ns, int hook)
+{
+	now = ns;
+	run_struck(hook, NULL, 0);
+}
+
+static double idle_at(uint64_t ns)
+{
+	return idle_clock_seconds(&(const struct idle_clock){.cpu = cpus}, 1, ns);
+}
+
 static void test_programs(void)
 {
-	struct idle_clock_cpu cpus[2] = {{.word = 0}};
-	const struct idle_clock c = {.cpu = cpus};
-
-	run(IRQ_EXIT, cpus, 2, 1, 1000);
-	run(LOOP_EXIT, cpus, 2, 1, 1500);
+	run_at(1000, IRQ_EXIT);
+	run_at(1500, LOOP_EXIT);
 	ok(cpus[1].word == 0, "an interrupt outside the idle loop does not begin idle time");
-	run(LOOP_ENTER, cpus, 2, 1, 2000);
-	ok(near(idle_clock_seconds(&c, 1, 2700), 7e-7),
-	   "a CPU is idle from its entry of the loop to the reading");
-	run(IRQ_ENTER, cpus, 2, 1, 3000);
-	run(IRQ_ENTER, cpus, 2, 1, 3500);
-	ok(near(idle_clock_seconds(&c, 1, 9000), 1e-6) && cpus[1].interrupts == 1,
+	run_at(2000, LOOP_ENTER);
+	ok(near(idle_at(2700), 7e-7), "a CPU is idle from its entry of the loop to the reading");
+	run_at(3000, IRQ_ENTER);
+	run_at(3500, IRQ_ENTER);
+	ok(near(idle_at(9000), 1e-6) && cpus[1].interrupts == 1,
 	   "an interrupt ends idle time, and is counted");
-	run(IRQ_EXIT, cpus, 2, 1, 4000);
-	run(LOOP_EXIT, cpus, 2, 1, 4300);
-	run(IRQ_EXIT, cpus, 2, 1, 5000);
-	ok(near(idle_clock_seconds(&c, 1, 9000), 1.3e-6),
-	   "after the interrupt the CPU is idle until the loop ends");
-	run(LOOP_ENTER, cpus, 2, 1, 6000);
-	run(IRQ_ENTER, cpus, 2, 1, 6100);
-	run(IRQ_EXIT, cpus, 2, 1, 6500);
-	run(IRQ_EXIT, cpus, 2, 1, 7000);
-	run(LOOP_EXIT, cpus, 2, 1, 7200);
-	ok(near(idle_clock_seconds(&c, 1, 9000), 1.6e-6),
-	   "a softirq is not idle time behind an interrupt in it");
-	run(LOOP_ENTER, cpus, 2, 2, 1000);
-	ok(cpus[0].word == 0 && cpus[0].in_loop == 0, "another CPU has counts of its own, or none");
+	run_at(4000, IRQ_EXIT);
+	run_at(4300, LOOP_EXIT);
+	run_at(5000, IRQ_EXIT);
+	ok(near(idle_at(9000), 1.3e-6), "after the interrupt the CPU is idle until the loop ends");
+	run_at(6000, LOOP_ENTER);
+	run_at(6100, IRQ_ENTER);
+	run_at(6500, IRQ_EXIT);
+	run_at(7000, IRQ_EXIT);
+	run_at(7200, LOOP_EXIT);
+	ok(near(idle_at(9000), 1.6e-6), "a softirq is not idle time behind an interrupt in it");
+	for (cpu = 2; cpu < 4; cpu++)
+		run_at(8000, LOOP_ENTER);
+	cpu = 1;
+	ok(cpus[0].word == 0 && cpus[0].in_loop == 0 && near(idle_at(9000), 1.6e-6),
+	   "another CPU has counts of its own, or none");
+}
+
+/*
+ * The programs of the loop, struck by interrupts between any two instructions, beside the truth.
+ */
+static uint64_t truth;  /* the idle time, in ns */
+static double worst;    /* by how much a reading was wrong */
+static uint64_t struck; /* ns: how long the interrupts took that struck */
+
+/* Time passes, and somebody reads the clock. */
+static void pass(uint64_t ns, bool is_idle)
+{
+	now += ns;
+	truth += is_idle ? ns : 0;
+	worst = fmax(worst, fabs(1e9 * idle_at(now) - (double)truth));
+}
+
+static void run_steps(const char *steps)
+{
+	for (; *steps != '\0'; steps++) {
+		if (*steps == '.') {
+			pass(100, false);
+			struck += 100;
+		} else {
+			run_struck(*steps == 'I' ? IRQ_ENTER : IRQ_EXIT, NULL, 0);
+		}
+	}
+}
+
+/* An interrupt; one that runs a softirq, which another interrupt interrupts; the same with nohz_full; and two that wake a task. */
+static const char *const steps[] = {"I...O", "I.O..O", "I.I.O..O", "I...", "I.O.."};
+
+static bool wakes(const char *s)
+{
+	return s[strlen(s) - 1] == '.';
+}
+
+/* The CPU leaves and enters the idle loop, is interrupted in it and outside of it, and all is counted. */
+static bool counts(int times)
+{
+	const uint64_t interrupts = cpus[1].interrupts;
+	const double off = 1e9 * idle_at(now) - (double)truth;
+	int i, wrong = 0;
+
+	for (i = 0; i < times; i++) {
+		run_steps("I.O");
+		run_struck(LOOP_ENTER, NULL, 0);
+		pass(1000, true);
+		run_steps(steps[i % 3]);
+		pass(1000, true);
+		wrong += cpus[1].word % 2 != 1;
+		run_struck(LOOP_EXIT, NULL, 0);
+		pass(500, false);
+		wrong += cpus[1].word % 2 != 0 ||
+			 fabs(1e9 * idle_at(now) - (double)truth - off) > 1e-3;
+	}
+	return wrong == 0 && cpus[1].interrupts - interrupts >= (uint64_t)times;
+}
+
+/* Strikes a program twice in an idle period.  Returns whether readings stay right, and all that follows is counted. */
+static bool survives(int hook, const struct strike strike[2])
+{
+	const bool sleeps = !wakes(strike[0].steps) && !wakes(strike[1].steps);
+	const int in_enter = hook == LOOP_ENTER ? 2 : 0;
+	bool right;
+
+	memset(cpus, 0, sizeof(cpus));
+	truth = now = 0;
+	right = counts(3) && near(idle_at(now), 1e-9 * (double)truth);
+	worst = 0;
+	struck = 0;
+	run_struck(LOOP_ENTER, strike, in_enter);
+	if (sleeps || hook == LOOP_EXIT)
+		pass(1000, true);
+	run_struck(LOOP_EXIT, strike, 2 - in_enter);
+	right &= worst < (double)struck + 1e-3; /* of rounding */
+	return counts(100) && right;
+}
+
+static void test_strikes(void)
+{
+	const int events = LENGTH(steps);
+	struct bpf_insn program[CODE_MAX];
+	struct strike s[2];
+	char wrong[64];
+	int hook, n, k;
+
+	for (hook = LOOP_ENTER; hook <= LOOP_EXIT; hook++) {
+		n = assemble(hook, 0, LENGTH(cpus), program);
+		wrong[0] = '\0';
+		for (k = 0; k < n * n * events * events; k++) {
+			s[0] = (struct strike){k % n, steps[k / n / n % events]};
+			s[1] = (struct strike){k / n % n, steps[k / n / n / events]};
+			/* Behind an interrupt that wakes a task others end likewise, until it runs. */
+			if (s[0].at > s[1].at || (wakes(s[0].steps) && !wakes(s[1].steps)))
+				continue;
+			if (!survives(hook, s))
+				snprintf(wrong, sizeof(wrong), "%s before %d, %s before %d",
+					 s[0].steps, s[0].at, s[1].steps, s[1].at);
+		}
+		is(wrong, "",
+		   "%s: wherever interrupts divide the program, the clock is wrong by their length at most",
+		   hooks[hook]);
+	}
 }
 
 /* The kernel's verifier takes the programs by another type where it forbids theirs. */
@@ -231,4 +361,4 @@ static void test_clock(void)
 	    "where it cannot be attached: what the kernel needs");
 }
 
-TESTS(test_btf, test_programs, test_verifier, test_clock)
+TESTS(test_btf, test_programs, test_strikes, test_verifier, test_clock)
