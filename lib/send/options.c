@@ -308,6 +308,39 @@ static void check_preload(const struct send_options *opt)
 			    opt->method->name);
 }
 
+/* The streams of all runs of these options: -P may be a list. */
+static int streams_of(const struct send_options *opt)
+{
+	const struct given *g = option_given(&opt->given, "streams");
+	const int values = g != NULL ? g->n : 1;
+	struct send_options one = *opt;
+	int i, sum = 0;
+
+	for (i = 0; i < values; i++) {
+		if (g != NULL)
+			option_set(g, i, &one);
+		sum += one.streams;
+	}
+	return sum * (opt->combinations / values);
+}
+
+/* Each stream of each run, and each thread of each size of requests, has a port of its own. */
+static void check_ports(const struct send_options *opt)
+{
+	const struct compare_options *c = &opt->compare;
+	int64_t last = 0;
+	int i;
+
+	for (i = 0; i <= opt->others; i++)
+		last += streams_of(options_of(opt, i));
+	last *= (c->settings.n > 0 ? c->settings.n : 1) * c->rounds;
+	last = opt->cport - 1 + last * (opt->requests.n > 0 ? opt->requests.n : 1);
+	if (opt->cport > 0 && last > UINT16_MAX)
+		usage_error("--cport: the ports of all runs are %d to %" PRId64
+			    ": there is none above %d",
+			    opt->cport, last, UINT16_MAX);
+}
+
 /* Each combination of the lists' values is a run. */
 static void settle_comparison(struct send_options *opt)
 {
@@ -323,6 +356,7 @@ static void settle_comparison(struct send_options *opt)
 		usage_error("--profile-stacks: a file has the stacks of one run: no list, --vs "
 			    "or --setting");
 	opt->compares = rounds_settle(c, opt->runs);
+	check_ports(opt);
 	opt->quiet |= c->brief || c->columns.n > 0;
 	if (c->brief && !opt->compares)
 		usage_error("--brief: there is nothing to compare: give a list, -r or --against");

@@ -11,6 +11,7 @@
 #define UNSENT_SECONDS 0.05 /* the time at --pace of the data that wait to be sent, at most */
 #define TRY_SECONDS    3.0  /* of one address, at most, with --wait-server */
 #define TRY_PAUSE_MS   100
+#define LOOK_NS        1000000u /* how often the end of a reading is looked for */
 #define TRY_CLOSE_MS                                                                               \
 	1000 /* for which a server may take to close a connection that it was tried with */
 
@@ -115,7 +116,8 @@ static int connect_until(const struct target *s, const struct run *r, int number
 		e = connect(fd, (const struct sockaddr *)&s->addr, s->addr_len);
 	while (e != 0 && errno == EINTR && r->stop == 0);
 	if (e != 0 && errno != EISCONN)
-		e = errno == EINPROGRESS ? ETIMEDOUT : errno; /* SO_SNDTIMEO is over: socket(7) */
+		/* SO_SNDTIMEO is over: socket(7); in a repeated call that is EALREADY. */
+		e = errno == EINPROGRESS || errno == EALREADY ? ETIMEDOUT : errno;
 	else if (is_itself(fd))
 		e = ECONNREFUSED;
 	else
@@ -318,7 +320,8 @@ void run_close(struct run *r)
 	gauge_stop(&r->gauge);
 	free(r->begin.each);
 	free(r->end.each);
-	close(r->wake);
+	if (!r->is_broken) /* its threads still wake whoever has the descriptor */
+		close(r->wake);
 }
 
 static struct worker *worker_at(const struct run *r, int i)
@@ -350,6 +353,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	r->workers = workers;
 	r->worker_size = size;
 	r->running = r->measuring = r->opt->streams;
+	r->is_measured = false;
 	pthread_barrier_init(&r->barrier, NULL, (unsigned)r->opt->streams + 1);
 	/* The main thread alone takes a signal that ends the run. */
 	stop_signals(&stop);
@@ -401,10 +405,24 @@ void run_step(struct run *r, struct event *e, int events, void *arg)
 		shutdown(worker_at(r, i)->sock, r->how);
 }
 
+/* Ends what is measured of a run that is broken, unless a thread does so. */
+static void end_broken(struct run *r)
+{
+	if (atomic_exchange(&r->measuring, 0) > 0)
+		gauge_end(&r->gauge, &r->end, r->interface);
+	else
+		while (!r->is_measured)
+			sleep_ns(LOOK_NS);
+}
+
 void run_end(struct run *r)
 {
 	int i, time_up = TIME_UP;
 
+	if (r->is_broken) {
+		end_broken(r);
+		return;
+	}
 	for (i = 0; i < r->opt->streams; i++)
 		pthread_join(worker_at(r, i)->thread, NULL);
 	pthread_barrier_destroy(&r->barrier);
@@ -448,8 +466,10 @@ void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
 /* The main thread would come too late to read the host's figures. */
 void run_measured(struct run *r)
 {
-	if (atomic_fetch_sub(&r->measuring, 1) == 1)
+	if (atomic_fetch_sub(&r->measuring, 1) == 1) {
 		gauge_end(&r->gauge, &r->end, r->interface);
+		r->is_measured = true;
+	}
 }
 
 /* Why the load is not measured, as a receipt names it; an empty word where that is not known. */

@@ -52,8 +52,9 @@ struct run {
 	char *workers;
 	size_t worker_size;
 	pthread_barrier_t barrier;
-	_Atomic int measuring; /* threads whose figures are not final */
-	_Atomic int running;   /* threads that are not at their end */
+	_Atomic int measuring;    /* threads whose figures are not final */
+	_Atomic bool is_measured; /* the last of them has read `end` */
+	_Atomic int running;      /* threads that are not at their end */
 	int wake; /* eventfd(2), readable once a thread has come to its end, or a signal came */
 	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
 	uint64_t due_ns;           /* when the event was due that is handled now */
@@ -120,7 +121,10 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
  */
 void run_step(struct run *r, struct event *e, int events, void *arg);
 
-/* Waits for the threads' ends.  If the time was up, it sets r->stop to 0 again. */
+/*
+ * Waits for the threads' ends.  If the time was up, it sets r->stop to 0 again.  Those of a broken run go on, or wait,
+ * until the program ends, which resets their connections: what is measured ends here.
+ */
 void run_end(struct run *r);
 
 /*

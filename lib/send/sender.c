@@ -14,6 +14,8 @@
 #define PIPE_SIZE     (1024 * 1024) /* bytes of a large pipe, where the system has not set less */
 #define MEMORY        (4 * 1024 * 1024) /* bytes of all streams' mappings or buffers together */
 #define REAP_NS       10000000u         /* how often completions are looked for in vain */
+#define FINISH_NS     10000000000u      /* for which a sender waits for them in the end */
+#define PATIENCE_NS   1000000000u       /* for which it does after a signal */
 
 static ssize_t step_sendfile(struct sender *s, int fd, off_t off, uint64_t len)
 {
@@ -318,12 +320,24 @@ bool sender_failed(const struct sender *s)
 	return errno != EINTR && !(errno == EPIPE && sender_stopped(s));
 }
 
+bool sender_is_abandoned(struct sender *s)
+{
+	const uint64_t now = now_ns();
+
+	if (*s->stop <= 0)
+		return false;
+	if (s->interrupt_ns == 0)
+		s->interrupt_ns = now;
+	return now - s->interrupt_ns > PATIENCE_NS;
+}
+
 void sender_finish(struct sender *s)
 {
-	const uint64_t until = now_ns() + PATIENCE_NS * (*s->stop > 0 ? 1 : 10);
+	const uint64_t until = now_ns() + FINISH_NS;
 	const struct send_method *m = s->method;
 
-	while (m->await != NULL && s->zerocopy.incomplete > 0 && now_ns() < until)
+	while (m->await != NULL && s->zerocopy.incomplete > 0 && now_ns() < until &&
+	       !sender_is_abandoned(s))
 		m->await(s);
 	if (m->finish != NULL)
 		m->finish(s);

@@ -41,9 +41,8 @@ struct window {
 	int fd;
 };
 
-#define SLOTS_MAX   64          /* buffers of a sender */
-#define WAIT_MS     100         /* how long one wait for a completion takes at most */
-#define PATIENCE_NS 1000000000u /* how long a sender or a stream waits in the end after a signal */
+#define SLOTS_MAX 64  /* buffers of a sender */
+#define WAIT_MS   100 /* how long one wait for a completion takes at most */
 
 struct sender {
 	const struct send_method *method;
@@ -63,6 +62,7 @@ struct sender {
 	uint64_t owner[SLOTS_MAX];        /* the send that still needs each of them; 0: none */
 	struct zerocopy_figures zerocopy; /* what became of these sends */
 	void *ring;                       /* of uring.c */
+	uint64_t interrupt_ns; /* when a signal was first seen to have stopped it; 0: none was */
 };
 
 #define TIME_UP (-1) /* a sender stops because its time is over; a positive value is a signal */
@@ -99,8 +99,13 @@ bool sender_failed(const struct sender *s);
 bool sender_reap(struct sender *s);
 
 /*
+ * Whether a signal stopped the sender a second ago: whatever its thread waits for in the end, it waits no longer.
+ */
+bool sender_is_abandoned(struct sender *s);
+
+/*
  * Waits, after the last send and in the sender's own thread, until the kernel owns none of the
- * sender's buffers.  A server may hold them up: it waits for 10 s, or 1 s where a signal stopped it.
+ * sender's buffers.  A server may hold them up: it waits for 10 s, or until a signal has it abandoned.
  */
 void sender_finish(struct sender *s);
 

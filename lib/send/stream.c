@@ -89,7 +89,7 @@ void stream_sample(struct stream *st)
 			       last.sndbuf_limited,
 		     rest = fmax(t->busy - last.busy - limited, 0);
 
-	if (st->phase == STREAM_DONE)
+	if (st->phase >= STREAM_MEASURED)
 		return;
 	stalls_look(&s->watch, m.ns, m.bytes, t->in_flight > 0 || t->unsent > 0);
 	if (isnan(t->busy))
@@ -125,15 +125,24 @@ void stream_interval(struct stream *st)
 
 /*
  * Counts of the connection are those since the warm-up; the connection may have ended before it.  Of what no counter
- * of the kernel has, the samples have the shares that they saw.
+ * of the kernel has, the samples have the shares that they saw.  The thread of a stream that is not at its end may still
+ * write what it has measured; what a call that blocks has sent is in no count then.
  */
 void stream_figures(struct stream *st)
 {
-	struct figures *f = &st->result->sent;
+	const bool is_final = st->phase >= STREAM_MEASURED;
+	const struct stream_mark end = is_final ? st->end : stream_mark(st);
+	struct stream_result *res = st->result;
+	struct figures *f = &res->sent;
 	struct samples *s = &st->samples;
 	double rest;
 
-	stream_figures_between(&st->begin, &st->end, &st->tcp, f);
+	stream_figures_between(&st->begin, &end, is_final ? &st->tcp : &end.tcp, f);
+	res->has_receipt = is_final && st->has_receipt;
+	if (is_final)
+		res->received = st->received;
+	if (st->phase == STREAM_DONE)
+		f->zerocopy = st->sender.zerocopy;
 	rest = fmax(f->tcp.busy - f->tcp.rwnd_limited - f->tcp.sndbuf_limited, 0);
 	if (s->n > 0)
 		f->waits = s->waits;
@@ -142,32 +151,20 @@ void stream_figures(struct stream *st)
 	f->waits.pacing_limited = s->rest > 0 ? s->waits.pacing_limited / s->rest * rest : 0;
 	f->waits.mean_rtt /= (double)s->n;
 	f->waits.mean_cwnd /= (double)s->n;
-	stalls_end(&s->watch, st->end.ns);
+	stalls_end(&s->watch, end.ns);
 	f->stalls = (double)s->watch.stalls.n;
 	f->longest_stall = (double)s->watch.stalls.longest_ns / 1e3;
 	f->tcp.rcv_ooo = NAN; /* it is of what this end received */
 	/* A mark has the headers of a file as its bytes until headers_send() has counted them. */
-	f->warmup = st->begin.bytes < st->end.bytes ? st->begin.bytes : st->end.bytes;
+	f->warmup = st->begin.bytes < end.bytes ? st->begin.bytes : end.bytes;
 	strcpy(f->method, st->sender.method->name);
 	if (st->opt->bind.n > 0)
 		f->cpu = cpu_of(&st->opt->bind, st->worker.number);
-	f->zerocopy = st->sender.zerocopy;
 }
 
 /*
  * How a stream fails.
  */
-
-void stream_end_here(struct stream *st)
-{
-	if (st->phase == STREAM_DONE)
-		return;
-	if (st->phase == STREAM_SENDING)
-		tcp_figures_read(st->sender.sock, true, &st->tcp);
-	/* What a call that still blocks has sent is in no count of this end. */
-	st->end = stream_mark(st);
-	st->phase = STREAM_DONE;
-}
 
 /* Breaks the transfer.  Only the main thread, which may watch the stream meanwhile, returns from it. */
 #define stream_fail(st, ...) run_break((st)->worker.run, (st)->worker.thread, __VA_ARGS__)
@@ -228,7 +225,7 @@ void stream_watch(struct stream *st)
 	const uint64_t progress = acked + st->sender.bytes + st->files;
 
 	/* A file that cannot be read leaves nothing to be acknowledged. */
-	if (progress == st->progress && st->phase != STREAM_DONE &&
+	if (progress == st->progress && st->phase < STREAM_MEASURED &&
 	    (waits || unacknowledged(st) > 0))
 		stream_fail(
 			st,
@@ -352,13 +349,12 @@ static void send_loops(struct stream *st)
  */
 static void take_receipt(struct stream *st, const char *buf, size_t len, bool closed)
 {
-	struct figures *received = &st->result->received;
-	const char *why = len > 0 ? receipt_parse(buf, len, received) : NULL;
+	const char *why = len > 0 ? receipt_parse(buf, len, &st->received) : NULL;
 	const uint64_t left = unacknowledged(st);
 	const bool is_slow = st->opt->pace > 0 && st->opt->pace < SLOW_PACE;
 
 	if (len > 0 && why == NULL)
-		die_if_refused(st, received);
+		die_if_refused(st, &st->received);
 	if (closed && left > 0)
 		stream_fail(
 			st,
@@ -372,28 +368,16 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 			st,
 			"%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
 			st->peer, why);
-	st->result->has_receipt = len > 0 && why == NULL;
+	st->has_receipt = len > 0 && why == NULL;
 }
 
 /* Ends the counts; what the stream waits for afterwards is in none of them. */
 static void end_measuring(struct stream *st)
 {
-	st->phase = STREAM_DONE;
 	st->end = stream_mark(st);
+	st->phase = STREAM_MEASURED;
 	run_measured(st->worker.run);
 	sender_finish(&st->sender);
-}
-
-/* Whether a signal has ended the wait for the server, PATIENCE_NS ago. */
-static bool is_abandoned(struct stream *st)
-{
-	const uint64_t now = now_ns();
-
-	if (*st->sender.stop <= 0)
-		return false;
-	if (st->interrupt_ns == 0)
-		st->interrupt_ns = now;
-	return now - st->interrupt_ns > PATIENCE_NS;
 }
 
 /*
@@ -407,7 +391,7 @@ static void finish_receipt(struct stream *st)
 	size_t len = 0;
 	ssize_t n = -1;
 
-	while (n != 0 && len < sizeof(buf) && !is_abandoned(st)) {
+	while (n != 0 && len < sizeof(buf) && !sender_is_abandoned(&st->sender)) {
 		if (poll(&p, 1, TICK_MS) <= 0)
 			continue;
 		n = recv(st->sender.sock, buf + len, sizeof(buf) - len, MSG_DONTWAIT);
@@ -461,13 +445,13 @@ static void finish_raw(struct stream *st)
 	const uint64_t begun = now_ns();
 	uint64_t until;
 
-	while (unacknowledged(st) > 0 && !is_abandoned(st))
+	while (unacknowledged(st) > 0 && !sender_is_abandoned(&st->sender))
 		discard_next(
 			st, &p,
 			(int)fmin(1 + 1e3 * RAW_SHARE * seconds_between(begun, now_ns()), TICK_MS));
 	end_measuring(st);
 	until = now_ns() + RAW_CLOSE_NS;
-	while (p.fd >= 0 && !is_abandoned(st) && now_ns() < until)
+	while (p.fd >= 0 && !sender_is_abandoned(&st->sender) && now_ns() < until)
 		discard_next(st, &p, TICK_MS);
 }
 
@@ -485,6 +469,7 @@ void stream_work(void *stream)
 		finish_raw(st);
 	else
 		finish_receipt(st);
+	st->phase = STREAM_DONE;
 }
 
 void stream_open(struct stream *st, int sock, uint64_t chunk, const _Atomic int *stop)

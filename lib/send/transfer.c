@@ -17,6 +17,8 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	int i;
 
 	(void)now;
+	if (t->run->measuring == 0)
+		return NEVER; /* all was sent before */
 	for (i = 0; i < t->opt->streams; i++)
 		stream_begin(&t->stream[i], stream_mark(&t->stream[i]));
 	gauge_begin(&t->run->gauge, &t->run->begin, t->run->interface);
@@ -125,18 +127,6 @@ static void oversee(struct transfer *t)
 	while (r->running > 0 && !r->is_broken)
 		run_step(r, e, EVENTS, t);
 	report_clear_progress(t->report);
-}
-
-/* Ends what is measured of a run that is broken.  The program ends with it: its connections are reset then. */
-static void break_off(struct transfer *t)
-{
-	struct run *r = t->run;
-	int i;
-
-	for (i = 0; i < t->opt->streams; i++)
-		stream_end_here(&t->stream[i]);
-	if (atomic_exchange(&r->measuring, 0) > 0)
-		gauge_end(&r->gauge, &r->end, r->interface);
 }
 
 /*
@@ -250,10 +240,7 @@ void transfer_run(struct transfer *t)
 		t->stream[i].last = t->stream[i].begin;
 	}
 	oversee(t);
-	if (r->is_broken)
-		break_off(t);
-	else
-		run_end(r);
+	run_end(r);
 	if (t->measuring && !r->is_broken)
 		run_baseline_after(r);
 	sum_up(t);

@@ -34,8 +34,9 @@ struct samples {
 };
 
 enum stream_phase {
-	STREAM_SENDING, /* it may block in a send */
-	STREAM_WAITING, /* it waits for the server: all is sent, and the sending side is closed */
+	STREAM_SENDING,  /* it may block in a send */
+	STREAM_WAITING,  /* it waits for the server: all is sent, and the sending side is closed */
+	STREAM_MEASURED, /* its figures are final, but for what becomes of its zero-copy sends */
 	STREAM_DONE,
 };
 
@@ -48,15 +49,18 @@ struct stream {
 	struct stream_result *result;
 	/* Written by the stream's own thread, and read by the main thread at any time. */
 	_Atomic enum stream_phase phase;
-	_Atomic uint64_t files;        /* entries of the wire that are sent */
-	_Atomic uint64_t headers;      /* bytes of the wire that are not in files */
-	struct stream_mark begin, end; /* of what is measured */
-	struct stream_mark last;       /* the end of the last interval */
-	struct tcp_figures tcp;        /* TCP_INFO when all had been sent */
-	uint64_t left;                 /* bytes that it may still send */
-	bool paced;                    /* the kernel spreads what is sent over the time */
-	uint64_t interrupt_ns; /* when the wait for the server was interrupted; 0: it was not */
-	uint64_t progress;     /* what the main thread saw when it looked last */
+	_Atomic uint64_t files;   /* entries of the wire that are sent */
+	_Atomic uint64_t headers; /* bytes of the wire that are not in files */
+	/* Written by the stream's own thread, and read by others once it is measured. */
+	struct stream_mark end;  /* of what is measured */
+	struct tcp_figures tcp;  /* TCP_INFO when all had been sent */
+	struct figures received; /* as the receipt has them */
+	bool has_receipt;
+	struct stream_mark begin; /* of what is measured */
+	struct stream_mark last;  /* the end of the last interval */
+	uint64_t left;            /* bytes that it may still send */
+	bool paced;               /* the kernel spreads what is sent over the time */
+	uint64_t progress;        /* what the main thread saw when it looked last */
 	struct samples samples;
 };
 
@@ -71,9 +75,6 @@ void stream_open(struct stream *st, int sock, uint64_t chunk, const _Atomic int 
  * rejects the stream is an error without figures.
  */
 void stream_work(void *stream);
-
-/* Ends what is counted of a stream when the run is broken, called by the main thread. */
-void stream_end_here(struct stream *st);
 
 /* Reads a stream, even after a reset.  Any thread may call it. */
 struct stream_mark stream_mark(const struct stream *st);
@@ -100,7 +101,10 @@ void stream_watch(struct stream *st);
  */
 ssize_t stream_discard(const struct stream *st);
 
-/* Stores the figures of a stream that has come to its end into its result. */
+/*
+ * Stores the figures of a stream into its result.  Of one that has not come to its end, as the run is broken, they end
+ * here.
+ */
 void stream_figures(struct stream *st);
 
 struct transfer {

@@ -228,7 +228,6 @@ beside '--cport: the streams have this port and the next ones, and each run thos
 	for port in 6000 6001 6002 6003; do grep -q "bind(.*htons($port)" trace; done
 	not grep 'htons(600[4-9])' trace
 	fails '^zcc: --cport: port '"$PORT"': Address already in use$' $A "$BIN/zcc" -s "$A4" -p 9 --cport "$PORT" ../file
-	fails '^zcc: --cport: there is no port above 65535$' $A "$BIN/zcc" -s "$A4" -p "$PORT" --cport 65535 -P 2 ../file
 ) & later
 beside '--mptcp: over two subflows both are counted, the first may die; TCP at either end is reported, or served'; ( begin; need jq
 	[ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ] || skip_check 'the kernel has no Multipath TCP'

@@ -200,6 +200,8 @@ while IFS=';' read -r how peer options title line; do
 done <<END
 fails;-f;--timeout 0.2 file;--timeout: a server that takes no connection;cannot connect to 0 port [0-9]*: Connection timed out
 breaks;-l 100000 -R;-n 1000 file;a server that goes away;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
+fails;-l 100000 -R;-q -n 1000 file;-q: a server that goes away, and no rate for scripts;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
+fails;-l 100000 -R;-q -r 2 -n 1000 file;-q -r 2: a server that goes away, and no row for scripts;round 1: $server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
 breaks;-n 3 -l 100000 -R;-P 3 -t 60 file;-P 3: a server that goes away from one of them;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
 breaks;-R;tiny;a server that resets the connection when it has all;$server reset the connection after 1 byte: is it a zcs --reply?
 breaks;-R;--raw tiny;--raw: a server that resets the connection when it has all;$server reset the connection after 1 byte

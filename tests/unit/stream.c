@@ -2,6 +2,7 @@
 #include "lib/send/transfer.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include "tests/unit/unit.h"
 
@@ -17,6 +18,7 @@ static void test_figures(void)
 	st.sender.zerocopy.sends = 5;
 	st.begin = (struct stream_mark){.ns = 1000000000, .bytes = 100, .calls = 10, .files = 1};
 	st.end = (struct stream_mark){.ns = 3000000000, .bytes = 1100, .calls = 30, .files = 4};
+	st.phase = STREAM_DONE;
 	stream_figures(&st);
 	ok(strcmp(f->method, "splice") == 0 && f->cpu == 6 && f->zerocopy.sends == 5,
 	   "a stream has its method, its CPU and what became of its zero-copy sends");
@@ -29,6 +31,63 @@ static void test_figures(void)
 	opt.bind.n = 0;
 	stream_figures(&st);
 	ok(f->bytes == 0 && isnan(f->cpu), "a stream that ended before its warm-up sent nothing");
+}
+
+/* The thread of a stream of a broken run may write its figures at any time. */
+static void test_broken(void)
+{
+	static const struct send_options opt = {.seconds = 1};
+	static struct stream_result res;
+	static struct stream st = {.opt = &opt, .result = &res};
+	const struct figures *f = &res.sent;
+	int listener;
+
+	st.sender = (struct sender){.method = &send_methods[0],
+				    .sock = listen_and_connect(&listener),
+				    .stop = &(const _Atomic int){0},
+				    .zerocopy.sends = 5};
+	st.end = (struct stream_mark){.ns = 1, .bytes = 1000};
+	st.tcp.mss = 1;
+	st.has_receipt = true;
+	st.phase = STREAM_WAITING;
+	stream_figures(&st);
+	ok(f->bytes == 0 && f->seconds > 0 && f->tcp.mss > 1 && isnan(f->zerocopy.sends) &&
+		   !res.has_receipt,
+	   "what a stream's thread still writes is not read: the figures end here");
+	st.phase = STREAM_MEASURED;
+	stream_figures(&st);
+	ok(f->bytes == 1000 && f->tcp.mss == 1 && isnan(f->zerocopy.sends) && res.has_receipt,
+	   "a stream that is measured has its own end, though it still waits for completions");
+	close(st.sender.sock);
+	close(listener);
+}
+
+static int awaited; /* how often a sender waited for completions */
+
+static void await(struct sender *s)
+{
+	awaited++;
+	sleep_ns(1000000);
+	s->zerocopy.incomplete -= awaited == 3;
+}
+
+/* The wait for the receipt took the time that the sender may wait after a signal. */
+static void test_abandoned(void)
+{
+	static const struct send_method method = {.await = await};
+	_Atomic int stop = TIME_UP;
+	struct sender s = {.method = &method, .stop = &stop, .zerocopy.incomplete = 1};
+
+	s.interrupt_ns = 1;
+	sender_finish(&s);
+	ok(awaited == 3, "after -t a sender waits until the kernel owns no buffer");
+	stop = SIGTERM;
+	s.zerocopy.incomplete = 1;
+	sender_finish(&s);
+	ok(awaited == 3, "a signal has one limit for the receipt and the completions");
+	s.interrupt_ns = 0;
+	ok(!sender_is_abandoned(&s) && s.interrupt_ns > 0 && !sender_is_abandoned(&s),
+	   "a signal gives the end of a stream some time");
 }
 
 /* The figures of a stream between two of three marks: its start, the end of its warm-up, and its end. */
@@ -59,6 +118,7 @@ static struct figures part_of(int from, int to)
 	st.tcp = (struct tcp_figures){.rtt = 5, .cwnd = 6, .mss = 1448};
 	st.begin = m[from];
 	st.end = m[to];
+	st.phase = STREAM_DONE;
 	stream_figures(&st);
 	return res.sent;
 }
@@ -137,6 +197,7 @@ static struct stream_result work(struct send_options *opt, struct served *served
 		abort();
 	while (run->running > 0 && !run->is_broken)
 		sleep_ns(1000000);
+	stream_figures(&st);
 	sender_close(&st.sender);
 	pthread_join(thread, NULL);
 	close(served->listener);
@@ -219,4 +280,5 @@ static void test_watch(void)
 	close(listener);
 }
 
-TESTS(test_figures, test_warmup, test_late, test_failed_file, test_watch)
+TESTS(test_figures, test_broken, test_abandoned, test_warmup, test_late, test_failed_file,
+      test_watch)
