@@ -272,10 +272,9 @@ void report_flush(void)
 int report_open_or_die(const char *path)
 {
 	const int before = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-	const int fd = TEMP_FAILURE_RETRY(
-		open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+	const int fd = file_open_or_die(path);
 
-	if (before < 0 || fd < 0 || TEMP_FAILURE_RETRY(dup2(fd, STDOUT_FILENO)) < 0)
+	if (before < 0 || TEMP_FAILURE_RETRY(dup2(fd, STDOUT_FILENO)) < 0)
 		die_errno("cannot write %s", path);
 	close(fd);
 	report_name = path;
@@ -442,6 +441,25 @@ static struct place place_find_or_die(const char *path)
 	p.name = strcpy(alloc_or_die(strlen(p.name) + 1, 1, path), p.name);
 	free(names);
 	return p;
+}
+
+/* O_NONBLOCK: a FIFO that took the file's place meanwhile would be waited for. */
+int file_open_or_die(const char *path)
+{
+	const struct place p = place_find_or_die(path);
+	const int fd = openat(p.dir, p.name,
+			      O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		die_errno("cannot write %s", path);
+	if (!S_ISREG(st.st_mode))
+		die("cannot write %s: not a regular file", path);
+	if (ftruncate(fd, 0) != 0)
+		die_errno("cannot write %s", path);
+	free(p.name);
+	close(p.dir);
+	return fd;
 }
 
 /* A signal that ends the program waits: it would leave the new file behind. */

@@ -142,7 +142,7 @@ int command_spawn(pid_t *pid, const char *name, const posix_spawn_file_actions_t
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Lets the report go to the file `path` in place of stdout.  The file is emptied, as by `>` of a shell.  Returns a
+ * Lets the report go to the file `path` in place of stdout.  The file is emptied: file_open_or_die().  Returns a
  * descriptor of the stdout that there was, for a command.
  */
 int report_open_or_die(const char *path);
@@ -200,6 +200,12 @@ int file_write(const char *dir, const char *name, const char *text);
  */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg),
 			 const void *arg);
+
+/*
+ * Empties a file, or makes a new one, that is to be read while it is written, and returns its descriptor.  What
+ * file_replace_or_die() refuses is an error.
+ */
+int file_open_or_die(const char *path);
 
 /*
  * Waits, for 10 s at most, until no other process has locked the directory of a file, and locks it until the returned

@@ -74,6 +74,8 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 	const char *why;
 	int held;
 
+	path = path != NULL ? path : CALIBRATION_FILE;
+	file_replace_or_die(path, NULL, NULL); /* before it takes five seconds */
 	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn(cpus->n == sysconf(_SC_NPROCESSORS_ONLN));
 	why = soaker_start(&s, &c.cpus, wait, false, &h);
@@ -92,7 +94,7 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 		warnx(busy, 100 * c.others,
 		      c.others > CAL_FULL ? "the load is not reported against this calibration"
 					  : "loads against this calibration are too low");
-	file_replace_or_die(path != NULL ? path : CALIBRATION_FILE, calibration_print, &c);
+	file_replace_or_die(path, calibration_print, &c);
 	report("calibrated OK.  %.0f loops/sec\n", c.total);
 	free(c.cpu);
 }
