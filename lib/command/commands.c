@@ -53,12 +53,17 @@ const struct plan_kind commands_kind = {
 	.witness = "date",
 };
 
+static bool is_blank(const char *command)
+{
+	return command[strspn(command, " \t\n")] == '\0';
+}
+
 /* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
 void commands_take(const struct option_row *o, char *text, void *to)
 {
 	struct command_options *opt = to;
 
-	if (*text == '\0')
+	if (is_blank(text))
 		option_error(o, "the command is empty");
 	if (opt->n == COMMANDS_MAX - 1)
 		option_error(o, "more than %d commands", COMMANDS_MAX - 1);
@@ -98,14 +103,22 @@ bool commands_settle(struct command_options *opt, char **words)
 	const int settings = opt->compare.settings.n;
 	const bool compares = rounds_settle(&opt->compare,
 					    (opt->n + 1) * (settings > 0 ? settings : 1));
+	int i, k;
 
 	if (!compares)
 		return false;
 	if (*words == NULL)
 		usage_error("a comparison needs a COMMAND: cyclesoak [OPTION...] -- COMMAND");
 	opt->command[0] = command_join(words);
-	if (*opt->command[0] == '\0')
+	if (is_blank(opt->command[0]))
 		usage_error("the COMMAND is empty");
+	for (i = 1; i <= opt->n; i++)
+		for (k = 0; k < i; k++)
+			if (strcmp(opt->command[i], opt->command[k]) == 0)
+				usage_error(
+					"--vs '%s': the same command as %s: -r, --runs repeats all "
+					"runs",
+					opt->command[i], k > 0 ? "another --vs" : "without --vs");
 	return true;
 }
 

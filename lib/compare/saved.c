@@ -3,6 +3,8 @@
 #include "lib/compare/comparison.h"
 #include "lib/compare/name.h"
 
+#define READ_FIRST     65536 /* bytes of a file, and twice as many each time that there are more */
+#define READ_MOST      (1u << 30) /* a thousand rounds of a thousand runs have 175 MB */
 #define NOT_SAVED      "was not written by --save of this version"
 #define REASON_LETTERS "abcdefghijklmnopqrstuvwxyz,"
 #define COLUMNS_MAX    96
@@ -354,28 +356,61 @@ const char *saved_parse(char *text, const struct plan_kind *kind, struct saved *
 	return why;
 }
 
+/*
+ * Reads a whole file, and stores its length.  Returns NULL if it does not begin as one of --save: it may have no end, as
+ * a pipe of yes(1).
+ */
+static char *read_all_or_die(int fd, const char *program, const char *option, const char *path,
+			     size_t *len)
+{
+	size_t size = READ_FIRST;
+	char *text = alloc_or_die(size, 1, path);
+	ssize_t n;
+
+	for (*len = 0; (n = TEMP_FAILURE_RETRY(read(fd, text + *len, size - 1 - *len))) > 0;) {
+		*len += (size_t)n;
+		if (*len >= 2 + strlen(program) &&
+		    (strncmp(text, "# ", 2) != 0 ||
+		     strncmp(text + 2, program, strlen(program)) != 0)) {
+			free(text);
+			return NULL;
+		}
+		if (size - 1 > *len)
+			continue;
+		size *= 2;
+		text = size <= READ_MOST ? realloc(text, size) : NULL;
+		if (text == NULL)
+			die("%s: %s is too long", option, printable(path));
+	}
+	if (n < 0)
+		die_errno("%s: %s", option, printable(path));
+	text[*len] = '\0';
+	return text;
+}
+
 void saved_read_or_die(struct saved *s, const struct plan_kind *kind, const char *option,
 		       const char *path)
 {
 	const int fd = open_retry(path, O_RDONLY | O_NONBLOCK);
-	FILE *f = fd >= 0 && fcntl(fd, F_SETFL, 0) == 0 ? fdopen(fd, "r") : NULL;
-	size_t size = 1;
-	ssize_t len = -1;
 	const char *why;
 	char *copy;
+	size_t len;
 
-	*s = (struct saved){.text = alloc_or_die(size, 1, path)};
-	if (f == NULL && errno == ENOENT)
+	*s = (struct saved){.text = alloc_or_die(1, 1, path)};
+	if (fd < 0 && errno == ENOENT)
 		return;
 	/* A FIFO without a writer is empty; of one that has a writer, all is waited for. */
-	if (f == NULL || ((len = getdelim(&s->text, &size, '\0', f)) < 0 && !feof(f)))
+	if (fd < 0 || fcntl(fd, F_SETFL, 0) != 0)
 		die_errno("%s: %s", option, printable(path));
-	/* cppcheck-suppress nullPointerRedundantCheck ; die_errno() does not return */
-	fclose(f);
-	if (len <= 0)
+	free(s->text);
+	s->text = read_all_or_die(fd, kind->program, option, path, &len);
+	close(fd);
+	if (s->text == NULL || strlen(s->text) != len)
+		die("%s: %s %s", option, printable(path), NOT_SAVED);
+	if (len == 0)
 		return;
-	copy = strcpy(alloc_or_die(strlen(s->text) + 1, 1, path), s->text);
-	why = s->text[len - 1] == '\0' ? NOT_SAVED : saved_parse(copy, kind, s);
+	copy = strcpy(alloc_or_die(len + 1, 1, path), s->text);
+	why = saved_parse(copy, kind, s);
 	if (why != NULL)
 		die("%s: %s %s", option, printable(path), why);
 	free(copy);

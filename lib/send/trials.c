@@ -146,8 +146,9 @@ static void check_runs(const struct send_options *all)
 				continue;
 			trial_options(all, k, &before);
 			usage_error(
-				"--vs '%s': the same options as %s%s%s: -r, --runs repeats all runs",
-				opt.vs, before.vs != NULL ? "--vs '" : "without it",
+				"--vs '%s' has a run with the same options as %s%s%s: -r, --runs "
+				"repeats all runs",
+				opt.vs, before.vs != NULL ? "--vs '" : "a run without --vs",
 				before.vs != NULL ? before.vs : "", before.vs != NULL ? "'" : "");
 		}
 	}

@@ -181,6 +181,12 @@ beside '-B, -d: the load of each CPU, and the accounting of the kernel, of each 
 
 together
 check_usage 'a comparison needs a COMMAND' cyclesoak -r 2
+it 'cyclesoak: an empty command, or the same one twice, is a usage error'; ( begin
+	fails_with 125 '^cyclesoak: --vs: the command is empty$' "$cyclesoak" --vs ' ' true
+	fails_with 125 '^cyclesoak: the COMMAND is empty$' "$cyclesoak" -r 2 '	 '
+	fails_with 125 "^cyclesoak: --vs 'true': the same command as without --vs: -r, --runs repeats" "$cyclesoak" --vs true -- true
+	fails_with 125 "^cyclesoak: --vs 'a b': the same command as another --vs: -r, --runs repeats" "$cyclesoak" --vs 'a b' --vs 'a b' true
+); ok
 for option in -r1 --vs=x --setting=a=: --save=x --against=x --precision=1 --fail-above=5; do
 	check_usage '-C, --calibrate and .* cannot be used together' cyclesoak -C "$option"
 	check_usage '--verify and .* cannot be used together' cyclesoak --verify "$option"

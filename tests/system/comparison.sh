@@ -278,6 +278,11 @@ beside '--save and --against: whatever file will not do is an error before anyth
 	grep -qx 'zcc: --save: plan.tsv: Too many open files' err
 	cmp plan.tsv ../plan.tsv
 ) & later
+beside '--compare of a text that has no end is rejected by its first lines'; ( begin
+	sanitized && skip_check 'a sanitizer takes more memory'
+	# shellcheck disable=SC3045 # as in zcs.sh
+	yes | (ulimit -v 300000 && fails '^zcc: --compare: /dev/stdin was not written by --save' "$zcc" --compare /dev/stdin ../plan.tsv)
+) & later
 beside 'a comparison that is interrupted: the complete rounds are reported and saved, not that of its last run'; ( begin
 	start_zcc all -r 500 -t 0.05 --save rounds.tsv
 	wait_until counts -ge 2 grep -c '^[0-9]' rounds.tsv

@@ -56,6 +56,7 @@ it 'zcc --vs: what the kernel lacks is an error before the first round, and of -
 	done
 ); ok
 check_usage "same options as --vs '-S'" zcc -s 0 --vs -S --vs '-m send'
-check_usage 'same options as without it' zcc -s 0 -b 4k,1k --vs -b1k
-check_usage 'same options as without it' zcc -s 0 -m send --vs '-b 64k'
+check_usage 'same options as a run without --vs' zcc -s 0 -b 4k,1k --vs -b1k
+check_usage 'same options as a run without --vs' zcc -s 0 -m send --vs '-b 64k'
+check_usage "^zcc: --vs '-p 2222,2223' has a run with the same options as a run without --vs: " zcc -s 0 --vs '-p 2222,2223'
 finish
