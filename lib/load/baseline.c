@@ -67,16 +67,18 @@ void windows_store(const struct windows *w, int n, struct calibration *c)
 {
 	const struct load_sample *from = windows_at(w, w->n - n, w->cpus->n),
 				 *to = windows_at(w, w->n, w->cpus->n);
+	int k;
 
 	baseline_none(w->in, c);
 	c->windows = n;
 	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
-	c->begin = windows_at(w, w->n - n, 0)->limits;
-	c->end = windows_at(w, w->n, 0)->limits;
+	for (k = w->n - n; k < w->n; k++)
+		c->unsafe |= limits_between(&windows_at(w, k, 0)->limits,
+					    &windows_at(w, k + 1, 0)->limits);
 	w->in->kind->shares(w, n, c);
 	profile_difference(&from->profile, &to->profile, &c->profile);
 	c->profile.time = to->time - from->time;
-	c->others = c->all.tasks;
+	c->others = c->unsafe & UNSAFE_UNKNOWN ? NAN : c->all.tasks;
 }
 
 /*
@@ -156,6 +158,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	int i;
 
 	c->others = fmax(c->others, other->others);
+	c->unsafe |= other->unsafe;
 	profile_add(&c->profile, &other->profile);
 	/* The mean of both is as certain as a mean of this number of windows. */
 	c->windows = 4 / (1 / c->windows + 1 / other->windows);
@@ -177,6 +180,13 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	c->all.spin = (c->all.spin + other->all.spin) / 2;
 	c->all.spin_sd = fmax(fmax(c->all.spin_sd, other->all.spin_sd), fabs(drift) / 2);
 	return drift;
+}
+
+#define OLD_NS 3600000000000 /* an hour, by CLOCK_BOOTTIME */
+
+bool baseline_is_old(const struct calibration *c)
+{
+	return c->taken_ns != 0 && (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns > OLD_NS;
 }
 
 int baseline_starved(const struct calibration *c)

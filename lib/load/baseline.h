@@ -34,7 +34,8 @@ struct instrument_kind {
 struct instrument {
 	const struct instrument_kind *kind; /* NULL: the load is not measured */
 	struct soaker *soaker;              /* of by_soaking; otherwise NULL */
-	bool whole; /* of by_idle_time: the CPUs measured were all that were online at the start */
+	bool whole; /* of by_idle_time: the CPUs measured are all that the machine has */
+	int online; /* of by_idle_time: if more CPUs are online, one has come that is not measured */
 	struct profile *profile;  /* of what the CPUs do; NULL: there is none */
 	struct idle_clock *clock; /* of by_idle_time; NULL: the columns of /proc/stat count */
 };
@@ -84,6 +85,9 @@ void baseline_sample(const struct instrument *in, const struct calibration *c,
 
 /* The windows of BASELINE_WINDOW seconds that a baseline takes for a load of `seconds`. */
 int baseline_windows(double seconds);
+
+/* Whether it was measured over an hour ago.  A calibration file, which the user chose, does not grow old. */
+bool baseline_is_old(const struct calibration *c);
 
 /* The index of the first CPU without a baseline, as other programs kept it fully busy; -1: all have one. */
 int baseline_starved(const struct calibration *c);

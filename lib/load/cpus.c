@@ -1,5 +1,7 @@
 #include "lib/load/cpus.h"
 
+#include <sys/stat.h>
+
 const char *parse_cpus(const char *s, struct cpus *cpus)
 {
 	struct cpus r = {.n = 0};
@@ -36,14 +38,18 @@ void cpus_online(struct cpus *cpus)
 		cpus->id[cpus->n] = cpus->n;
 }
 
+int cpus_index(const struct cpus *cpus, int id)
+{
+	int i = cpus->n - 1;
+
+	while (i >= 0 && cpus->id[i] != id)
+		i--;
+	return i;
+}
+
 bool cpus_have(const struct cpus *cpus, int id)
 {
-	int i;
-
-	for (i = 0; i < cpus->n; i++)
-		if (cpus->id[i] == id)
-			return true;
-	return false;
+	return cpus_index(cpus, id) >= 0;
 }
 
 struct cpus cpus_to_soak(int n, const struct cpus *list)
@@ -62,6 +68,24 @@ struct cpus cpus_to_soak(int n, const struct cpus *list)
 			cpus.id[kept++] = cpus.id[i];
 	cpus.n = kept;
 	return cpus;
+}
+
+bool cpus_are_all(const struct cpus *cpus)
+{
+	return cpus->n == sysconf(_SC_NPROCESSORS_CONF);
+}
+
+uint64_t cpus_generation(const struct cpus *cpus)
+{
+	uint64_t sum = 0;
+	struct stat st;
+	int i;
+
+	/* The kernel makes this directory when the CPU comes online (drivers/base/topology.c). */
+	for (i = 0; i < cpus->n; i++)
+		if (stat(text_of("/sys/devices/system/cpu/cpu%d/topology", cpus->id[i]), &st) == 0)
+			sum += st.st_ino;
+	return sum;
 }
 
 void cpus_format(const struct cpus *cpus, char *buf, size_t size)

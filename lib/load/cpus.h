@@ -46,8 +46,17 @@ struct cpus cpus_to_soak(int n, const struct cpus *list);
 /* Writes `cpus`, which must be ascending, as a kernel CPU list: CPU_LIST_MAX has room for any. */
 void cpus_format(const struct cpus *cpus, char *buf, size_t size);
 
+/* The index of that CPU in the list; -1: the list does not have it. */
+int cpus_index(const struct cpus *cpus, int id);
+
 /* Whether the list has that CPU. */
 bool cpus_have(const struct cpus *cpus, int id);
+
+/* Whether these are all CPUs that the machine has, offline ones included. */
+bool cpus_are_all(const struct cpus *cpus);
+
+/* A number that is another one as soon as one of these CPUs has gone offline, even if the CPU is back. */
+uint64_t cpus_generation(const struct cpus *cpus);
 
 /* Stores the CPUs' model, as /proc/cpuinfo names it, or an empty string if it names none. */
 void cpu_model(char *buf, size_t size);

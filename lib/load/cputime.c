@@ -56,7 +56,7 @@ static int times_read(FILE *f, const struct cpus *cpus, bool whole, cpu_times *a
 		if (i < n && cpus->id[i] == id)
 			cpu_times_parse(numbers, at[i]);
 	}
-	sum_up(at, n, whole);
+	sum_up(at, n, whole && online == n); /* the kernel's has any other CPU, too */
 	if (f != NULL)
 		fclose(f);
 	return online;

@@ -24,9 +24,10 @@ void cpu_times_parse(const char *numbers, cpu_times t);
 
 /*
  * Stores the times of these CPUs, which must be ascending, and after them, in at[cpus->n], those of all of them
- * together.  If they are the `whole` machine that is the kernel's own sum, which is exact to one step; otherwise it is
- * the sum of their lines.  A CPU that is offline has no line: its times are not known, nor is the sum.  *ns is the
- * moment, of raw_ns().  Returns how many CPUs have lines; 0 if the file cannot be read.
+ * together.  If they are the `whole` machine, and no other CPU is there, that is the kernel's own sum, which is exact to
+ * one step; otherwise it is the sum of their lines.  To be whole they must be all CPUs, offline ones included: the
+ * kernel's sum has what those have counted.  A CPU that is offline has no line: its times are not known, nor is the
+ * sum.  *ns is the moment, of raw_ns().  Returns how many CPUs have lines; 0 if the file cannot be read.
  */
 int cpu_times_read(const struct cpus *cpus, bool whole, cpu_times *at, uint64_t *ns);
 

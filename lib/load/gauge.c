@@ -135,7 +135,7 @@ void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to
 	struct calibration *c = &g->calibration, mean;
 
 	g->drift = NAN;
-	g->half = false;
+	g->half = g->bracketed = false;
 	keep_stacks(g, NULL);
 	if (g->instrument.kind == NULL || g->baseline != BASELINE_OWN)
 		return;
@@ -148,9 +148,7 @@ void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to
 	}
 	copy(&mean, &g->after);
 	g->drift = 0 - baseline_merge(&mean, c);
-	/* A disturbed baseline makes the load unsafe, too. */
-	from->sum.limits = c->begin;
-	to->sum.limits = g->after.end;
+	g->bracketed = true;
 	rebase(from, c, &mean);
 	rebase(to, c, &mean);
 	free(c->cpu);
@@ -225,7 +223,7 @@ bool gauge_start(struct gauge *g, double seconds)
 		return true;
 	g->missing = 0;
 	g->drift = NAN;
-	g->half = false;
+	g->half = g->bracketed = false;
 	g->calibration = g->file;
 	if (!setup->soak)
 		g->calibration = (struct calibration){.cpus = g->file.cpus};
@@ -365,10 +363,13 @@ static void measured_between(const struct gauge *g, const struct load_sample *fr
 		strcpy(l->event, profile_event(g->instrument.profile));
 	}
 	l->baseline = g->baseline;
-	if (g->baseline != BASELINE_OWN)
-		return;
 	l->drift = g->drift;
-	if ((!isnan(l->load) || l->unsafe != 0) && (g->calibration.others > CAL_BUSY || g->half))
+	l->bracketed = g->bracketed;
+	if (isnan(l->load) && l->unsafe == 0) /* no time passed */
+		return;
+	if (!g->bracketed && baseline_is_old(&g->calibration))
+		l->unsafe |= UNSAFE_BASELINE_OLD;
+	if (g->baseline == BASELINE_OWN && (g->calibration.others > CAL_BUSY || g->half))
 		l->unsafe |= UNSAFE_BASELINE_BUSY;
 }
 

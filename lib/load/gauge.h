@@ -60,7 +60,8 @@ struct gauge {
 
 	/* For BASELINE_OWN. */
 	double seconds; /* length of a measurement, as far as is known: a longer one has longer baselines */
-	double drift; /* by how much the two baselines differ, in shares of load; NAN: no second one */
+	bool bracketed; /* the last measurement has a second baseline, after it */
+	double drift;   /* by how much the two differ, in shares of load; NAN: not known */
 	struct calibration
 		after; /* the last baseline; cpu is NULL if there is none, or it is in use */
 	bool half; /* the last measurement has no second baseline, as a soaker had no time then */

@@ -1,5 +1,7 @@
 #include "lib/load/idle.h"
 
+#include <sys/file.h>
+
 #include "lib/load/idle_clock.h"
 #include "lib/load/statistics.h"
 
@@ -45,7 +47,7 @@ static void read_once(const struct instrument *in, const struct cpus *cpus, stru
 		limits.now |= UNSAFE_NOT_MEASURED;
 	else if (isnan(times[n][CPU_IDLE]))
 		limits.now |= UNSAFE_CPU_OFFLINE;
-	if (in->whole && online > n)
+	if (online > in->online)
 		limits.now |= UNSAFE_CPU_ONLINE;
 	for (i = 0; i <= n; i++)
 		at[i] = (struct load_sample){.ns = begun,
@@ -68,7 +70,11 @@ static void read_once(const struct instrument *in, const struct cpus *cpus, stru
 #define TRY_DOUBT   0.1        /* by how much the two shares may differ: two ticks in a trial */
 #define TRY_CLOCK   0.05       /* the same for the clock, which has no ticks */
 #define TRY_ASLEEP  0.05 /* share of the time: a CPU that sleeps less counts as never asleep */
+#define TRY_PAUSE   (4ull * TRY_NS) /* the longest pause between two trials */
 #define VISIT_NS    1000000u
+#define TURN_FILE   "/dev/full"
+#define TURN_NS     3000000000u /* to wait for other programs' trials at most */
+#define TURN_TRY_NS 10000000u   /* between two tries */
 
 /* Soaking has a trial of its own, which takes soakers. */
 #define SOAK_INSTEAD "try soaking, which says if it does not work here"
@@ -76,6 +82,8 @@ static void read_once(const struct instrument *in, const struct cpus *cpus, stru
 #define NOT_COUNTED                                                                                \
 	"/proc/stat cannot be read, or does not count CPU %d (a container may have one of its "    \
 	"own): " SOAK_INSTEAD
+
+#define WAIT ": wait until they rest (zcc and cyclesoak: --wait-idle)%s"
 
 /* What a trial of a CPU shows, in shares of a fifth of a second. */
 struct trial {
@@ -131,45 +139,73 @@ static int bind_next(const struct cpus *cpus, int i)
 }
 
 /*
- * Returns NULL if a trial shows that idle time is measured, or why it is not known to be.  If the machine is not idle the
- * trial is repeated on other CPUs, and other programs are assumed to go on as they did before the thread worked.  *sleeps
- * is false if the last CPU never slept, or was not counted.  Leaves the thread on that CPU.
+ * Waits until no other program tries its CPUs, since each would take the other's work for what it counts.  The lock is
+ * that of a device node, for the same reasons as the soakers' (soaker.c).  Containers may have nodes of their own: the
+ * trials there begin on different CPUs, and at different times, by chance.  Returns the lock's descriptor, or -1.
  */
-static const char *trial(const struct idle_clock *clock, const struct cpus *cpus, bool *sleeps)
+static int turn_take(void)
+{
+	const int fd = open_retry(TURN_FILE, O_RDONLY);
+	const uint64_t until = now_ns() + TURN_NS;
+	sigset_t stop, old;
+
+	stop_signals(&stop);
+	sigprocmask(SIG_UNBLOCK, &stop, &old); /* a signal may end the program here */
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && now_ns() < until)
+		sleep_ns(TURN_TRY_NS);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return fd;
+}
+
+/*
+ * Returns NULL if a trial shows that idle time is measured, or why it is not known to be.  If the machine is not idle the
+ * trial is repeated on other CPUs, and other programs are assumed to go on as they did before the thread worked.  *busy:
+ * other programs disturbed it, or the last CPU was not counted.  Leaves the thread on that CPU.
+ */
+static const char *trial(const struct idle_clock *clock, const struct cpus *cpus, bool *busy)
 {
 	const double doubt = clock != NULL ? TRY_CLOCK : TRY_DOUBT;
 	struct trial t = {.awake = 1}, rest = {.awake = 0};
-	int i, cpu = -1;
+	int i, cpu;
+	double others = 0;
 
 	for (i = 0; i < TRY_MOST; i++) {
-		cpu = bind_next(cpus, cpu);
+		if (i > 0)
+			sleep_ns(raw_ns() % TRY_PAUSE);
+		cpu = bind_next(cpus, (int)(raw_ns() % (unsigned)cpus->n));
 		if (cpu < 0)
 			return "this program may run on none of the measured CPUs: check the cpuset, or "
 			       "choose others by --on-cpus";
 		if (i > 0)
 			rest = try_cpu(clock, cpus->id[cpu], 0);
+		others = fmax(others, rest.awake);
 		t = try_cpu(clock, cpus->id[cpu], TRY_WORK_NS);
 		t.worked -= rest.worked;
 		/* If the CPU never slept the thread had no time to work, and both shares are alike. */
-		*sleeps = t.awake <= 1 - TRY_ASLEEP; /* not where it is NAN */
-		if (*sleeps && t.woken && fabs(t.awake - rest.awake - t.worked) <= doubt)
+		*busy = !(t.awake <= 1 - TRY_ASLEEP); /* where it is NAN, too */
+		if (!*busy && t.woken && fabs(t.awake - rest.awake - t.worked) <= doubt)
 			return NULL;
 	}
 	if (isnan(t.awake))
 		return text_of(NOT_COUNTED, cpus->id[cpu]);
-	if (!*sleeps)
+	if (*busy)
+		return text_of("CPU %d never sleeps, since programs run, spin or soak there" WAIT,
+			       cpus->id[cpu], busiest_find());
+	*busy = others > doubt;
+	if (*busy)
 		return text_of(
-			"CPU %d never sleeps, since a program soaks it or spins there: end it",
-			cpus->id[cpu]);
+			"the machine is busy, or another program measures now: others had %.0f%% of "
+			"a CPU in a trial" WAIT,
+			100 * others, busiest_find());
 	if (!t.woken)
 		return text_of(
 			"BPF programs do not see the interrupts that end the sleep of CPU %d",
 			cpus->id[cpu]);
 	return text_of("%s not measure the idle time of CPU %d: %.0f%% was counted beside work of "
-		       "%.0f%% (%sa busy machine)",
+		       "%.0f%% (%sa busy machine, or another program measures now)",
 		       clock != NULL ? "BPF programs do" : "the kernel does", cpus->id[cpu],
 		       100 * (t.awake - rest.awake), 100 * t.worked,
-		       clock != NULL ? "" : "no NO_HZ, or ");
+		       clock != NULL ? "" : "no NO_HZ, ");
 }
 
 /* The first of these CPUs that /proc/stat lacks; -1: none. */
@@ -203,7 +239,7 @@ static const char *visit_cpus(const struct cpus *cpus)
 }
 
 /* Opens the clock.  Returns NULL, or why it cannot be had here, or a trial shows that it does not count. */
-static const char *clock_start(struct instrument *in, const struct cpus *cpus, bool *sleeps)
+static const char *clock_start(struct instrument *in, const struct cpus *cpus, bool *busy)
 {
 	const char *why;
 
@@ -212,7 +248,7 @@ static const char *clock_start(struct instrument *in, const struct cpus *cpus, b
 	if (why == NULL)
 		why = visit_cpus(cpus);
 	if (why == NULL)
-		why = trial(in->clock, cpus, sleeps);
+		why = trial(in->clock, cpus, busy);
 	if (why != NULL)
 		idle_stop(in);
 	return why;
@@ -222,26 +258,31 @@ const char *idle_start(struct instrument *in, const struct cpus *cpus, bool by_c
 {
 	const int missing = find_missing(cpus);
 	const char *columns = "", *clock = "";
-	bool sleeps = true;
+	bool busy = false;
 	cpu_mask bound;
+	int turn;
 
 	*in = (struct instrument){.kind = &by_idle_time};
-	in->whole = cpus->n == sysconf(_SC_NPROCESSORS_ONLN);
+	in->whole = cpus_are_all(cpus);
+	in->online = cpus->n == sysconf(_SC_NPROCESSORS_ONLN) ? cpus->n : CPUS_MAX;
 	if (missing >= 0)
 		return text_of("--idle: " NOT_COUNTED, missing);
 	sched_getaffinity(0, sizeof(bound), bound);
 	if (!by_clock)
 		columns = cpu_times_check(cpus);
+	turn = turn_take();
 	if (columns == NULL)
-		columns = trial(NULL, cpus, &sleeps);
-	if (columns != NULL && sleeps)
-		clock = clock_start(in, cpus, &sleeps);
+		columns = trial(NULL, cpus, &busy);
+	if (columns != NULL && !busy)
+		clock = clock_start(in, cpus, &busy);
+	if (turn >= 0)
+		close(turn);
 	sched_setaffinity(0, sizeof(bound), bound);
 	if (columns == NULL || clock == NULL)
 		return NULL;
 	if (by_clock)
 		return text_of("--idle=clock: %s", clock);
-	if (!sleeps)
+	if (busy)
 		return text_of("--idle: %s", *clock != '\0' ? clock : columns);
 	return text_of("--idle: %s; and %s; or " SOAK_INSTEAD, columns, clock);
 }
@@ -310,7 +351,7 @@ static double deviation_of(const double *busy, int n, double cut)
  * Idle time is counted in steps of a tick, 10 ms of a column.  A baseline takes the mean of readings that are spread over
  * a tick, in which the steps even out; the clock has no steps.  The first reading is at a random moment, so that the
  * errors of two means are independent.  The pauses grow: on 8 or 16 CPUs, after equal pauses, the sum would often have gone
- * on by whole steps, and all readings would err alike.  What the readings take of the CPUs is omitted.
+ * on by whole steps, and all readings would err alike.  What the readings take of a CPU is omitted from its load.
  */
 #define READINGS  10
 #define PAUSE_NS  600000u
@@ -341,9 +382,10 @@ static void read_all(const struct instrument *in, const struct cpus *cpus, struc
 {
 	const int n = cpus->n, readings = for_baseline && in->clock == NULL ? READINGS : 1;
 	const double hz = (double)sysconf(_SC_CLK_TCK);
-	const uint64_t own = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct load_sample *one = alloc_or_die((size_t)n + 1, sizeof(*one), "idle time");
-	double when[READINGS], each, all;
+	const uint64_t generation = cpus_generation(cpus);
+	double when[READINGS], each, all, own;
+	uint64_t begun;
 	int i, k;
 
 	memset(at, 0, ((size_t)n + 1) * sizeof(*at));
@@ -352,7 +394,14 @@ static void read_all(const struct instrument *in, const struct cpus *cpus, struc
 	for (k = 0; k < readings; k++) {
 		if (k > 0)
 			sleep_ns(PAUSE_NS + (uint64_t)k * LONGER_NS);
+		begun = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		read_once(in, cpus, one);
+		own = seconds_between(begun, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+		i = cpus_index(cpus, sched_getcpu());
+		if (i >= 0) {
+			at[i].own += own;
+			at[n].own += own;
+		}
 		when[k] = one[0].time;
 		for (i = 0; i <= n; i++) {
 			at[i].ns = one[i].ns;
@@ -365,10 +414,11 @@ static void read_all(const struct instrument *in, const struct cpus *cpus, struc
 	}
 	each = cut_variance(when, readings, hz) / (hz * hz);
 	all = in->whole ? cut_variance(when, readings, n * hz) / (hz * hz) : n * each;
-	for (i = 0; i <= n && in->clock == NULL; i++)
-		at[i].cut = i < n ? each : all;
-	if (for_baseline)
-		at[n].spin += (double)own / 1e9;
+	for (i = 0; i <= n; i++) {
+		at[i].limits.lost = generation;
+		if (in->clock == NULL)
+			at[i].cut = i < n ? each : all;
+	}
 	free(one);
 }
 
@@ -379,20 +429,18 @@ static struct baseline share(const struct windows *w, int n, int i)
 				 *at, *next;
 	const double total = to->time - from->time;
 	struct baseline b = {.spin = 1, .speed = 1, .step = load_step(from, to) / total};
-	double busy[WINDOWS_MAX], step = 0;
-	int k, known = 0; /* the windows in which the CPU was online */
+	double busy[WINDOWS_MAX], step = 0, own = 0;
+	int k;
 
-	b.tasks = busy_between(from, to);
 	for (k = 0; k < n; k++) {
 		at = windows_at(w, w->n - n + k, i);
 		next = windows_at(w, w->n - n + k + 1, i);
-		busy[known] = busy_between(at, next);
-		if (isnan(busy[known]))
-			continue;
-		known++;
+		busy[k] = busy_between(at, next) - next->own / (next->time - at->time);
+		own += next->own;
 		step = hypot(step, load_step(at, next) / (next->time - at->time));
 	}
-	b.tasks_sd = deviation_of(busy, known, step * step / (2 * known * 1.96 * 1.96));
+	b.tasks = busy_between(from, to) - own / total;
+	b.tasks_sd = deviation_of(busy, n, step * step / (2 * n * 1.96 * 1.96));
 	return b;
 }
 

@@ -20,7 +20,8 @@
  * Starts to measure these CPUs: by the columns, if the kernel measures them and `by_clock` is false; otherwise by the
  * clock.  For either a trial decides.  On one CPU, for a fifth of a second, a thread works for 1 ms in every 4 ms, and
  * its own CPU clock tells for how long; the clock must also see the interrupts that wake it.  If other programs disturb
- * the trial it is repeated.  Returns NULL, or why neither measures, as if a CPU never sleeps.
+ * the trial it is repeated; programs that start together try one after the other.  Returns NULL, or why neither
+ * measures, as if a CPU never sleeps.
  */
 const char *idle_start(struct instrument *in, const struct cpus *cpus, bool by_clock);
 

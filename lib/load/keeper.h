@@ -56,6 +56,7 @@ struct soaker {
 	bool sees_steal; /* a thread's CPU clock lacks what the hypervisor took, and nothing else */
 	char clock[32];  /* the kernel's clock source at the start; empty: not known */
 	long online;     /* how many CPUs were online at the start */
+	bool whole;      /* the CPUs soaked are all that the machine has */
 	int n;           /* how many CPUs are soaked */
 	struct soak_cpu cpu[];
 };

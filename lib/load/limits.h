@@ -33,6 +33,7 @@ enum {
 	UNSAFE_OTHER = 1 << 14,          /* a reason that only the zcs of a newer version knows */
 };
 #define UNSAFE_REASONS 15
+#define UNSAFE_UNKNOWN (UNSAFE_CPU_OFFLINE | UNSAFE_NOT_MEASURED) /* there is no figure then */
 
 /* The name of the reason 1 << i. */
 const char *limits_name(int i);

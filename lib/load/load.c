@@ -134,7 +134,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 		return;
 	if (l->seconds >= TICKS_SECONDS)
 		l->steal = steal_between(from->steal, to->steal) / total;
-	l->unsafe = limits_between(&from->limits, &to->limits);
+	l->unsafe = c->unsafe | limits_between(&from->limits, &to->limits);
 	if (c->idle)
 		load_of_idle(c, &b, from, to, l);
 	else
@@ -144,8 +144,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	is_below_zero = l->load < -BELOW_ZERO - l->uncertainty;
 	if (is_below_zero)
 		l->unsafe |= UNSAFE_CALIBRATION;
-	if (is_below_zero || l->others > CAL_FULL ||
-	    l->unsafe & (UNSAFE_CPU_OFFLINE | UNSAFE_NOT_MEASURED))
+	if (is_below_zero || l->others > CAL_FULL || l->unsafe & UNSAFE_UNKNOWN)
 		l->load = l->uncertainty = l->shared = NAN;
 }
 

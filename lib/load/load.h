@@ -66,10 +66,10 @@ struct calibration {
 	double windows; /* how many windows the shares are means of: it makes their error smaller */
 	bool of_file;   /* a file's: all loads have this baseline, and its error */
 	double others;  /* share that tasks had of the machine; of two baselines the greater one */
-	struct limits_mark begin, end; /* before and after the measurement */
+	unsigned unsafe;   /* what disturbed its measurement: a set of reasons, limits.h */
 	char machine[256]; /* host name, kernel release and CPU model, as the file has them */
 	struct profile_counts profile; /* of the idle machine */
-	int64_t taken_ns; /* when a baseline was measured, of CLOCK_BOOTTIME; not of a file */
+	int64_t taken_ns; /* when a baseline was measured, of CLOCK_BOOTTIME; of a file 0 */
 };
 
 /*
@@ -103,6 +103,7 @@ struct load {
 	char no_profile[16]; /* why not: NO_PROFILE_*; empty if none was asked for */
 	char profile_unsafe[PROFILE_REASONS]; /* what makes it unsafe, with commas between */
 	enum baseline_kind baseline;
+	bool bracketed; /* of BASELINE_OWN: there is a second one, after the load */
 };
 
 /* The instruments, as receipts and JSON name them. */

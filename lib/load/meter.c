@@ -1,11 +1,10 @@
 #include "lib/load/meter.h"
 
-#define LINGER_NS   10000000000u  /* for which the soakers go on without a client */
-#define CALM_NS     1000000000u   /* without a client, before the baseline is renewed */
-#define RETRY_NS    500000000u    /* between two tries to get the lock from another program */
-#define BASELINE_NS 60000000000u  /* between two tries to measure a first baseline */
-#define LOOK_NS     50000000u     /* between two polls of the thread that measures a baseline */
-#define OLD_NS      3600000000000 /* after an hour, by CLOCK_BOOTTIME, a baseline is old */
+#define LINGER_NS   10000000000u /* for which the soakers go on without a client */
+#define CALM_NS     1000000000u  /* without a client, before the baseline is renewed */
+#define RETRY_NS    500000000u   /* between two tries to get the lock from another program */
+#define BASELINE_NS 60000000000u /* between two tries to measure a first baseline */
+#define LOOK_NS     50000000u    /* between two polls of the thread that measures a baseline */
 
 #define NEVER UINT64_MAX /* no time to look again */
 
@@ -17,26 +16,12 @@ struct step {
 	uint64_t due_ns;
 };
 
-/* The user chose the calibration file: its age does not matter. */
-static bool is_old(const struct calibration *c)
-{
-	return !c->of_file && (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns > OLD_NS;
-}
-
-/* The caller has the meter's lock. */
-static void read_sample(const struct meter *m, struct load_sample *sample)
-{
-	gauge_sample(&m->gauge, sample, NULL);
-	if (is_old(&m->gauge.calibration))
-		sample->limits.now |= UNSAFE_BASELINE_OLD;
-}
-
 void meter_read(struct meter *m, struct meter_mark *mark)
 {
 	pthread_rwlock_rdlock(&m->lock);
 	*mark = m->last;
 	if (m->counts)
-		read_sample(m, &mark->now);
+		gauge_sample(&m->gauge, &mark->now, NULL);
 	pthread_rwlock_unlock(&m->lock);
 }
 
@@ -86,14 +71,14 @@ static void change_period(struct meter *m, const struct calibration *taken, bool
 {
 	pthread_rwlock_wrlock(&m->lock);
 	if (m->counts)
-		read_sample(m, &m->last.now);
+		gauge_sample(&m->gauge, &m->last.now, NULL);
 	if (taken != NULL) {
 		free(m->gauge.calibration.cpu);
 		m->gauge.calibration = *taken;
 	}
 	m->counts = counts;
 	if (counts) {
-		read_sample(m, &m->last.begin);
+		gauge_sample(&m->gauge, &m->last.begin, NULL);
 		m->last.now = m->last.begin;
 		m->last.period++;
 	}
@@ -131,7 +116,8 @@ static void baseline_take(struct meter *m)
 	const struct calibration *old = &m->gauge.calibration;
 
 	if (!m->stop && m->taken.cpu != NULL && baseline_starved(&m->taken) < 0 &&
-	    (old->cpu == NULL || is_old(old) || m->taken.others <= fmax(CAL_BUSY, old->others)))
+	    m->taken.others <=
+		    (old->cpu == NULL || baseline_is_old(old) ? 1 : fmax(CAL_BUSY, old->others)))
 		change_period(m, &m->taken, m->counts);
 	else
 		free(m->taken.cpu);

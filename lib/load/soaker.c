@@ -258,6 +258,7 @@ const char *soaker_start(struct soaker **started, const struct cpus *cpus, doubl
 	}
 	s->n = cpus->n;
 	s->online = sysconf(_SC_NPROCESSORS_ONLN);
+	s->whole = cpus_are_all(cpus);
 	s->sees_steal = kernel_option(KERNEL_STEAL_TIME) == 1 &&
 			kernel_option(KERNEL_IRQ_TIME) == 0;
 	file_read_line(CLOCK_SOURCE, s->clock, sizeof(s->clock));

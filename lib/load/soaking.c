@@ -14,7 +14,7 @@ static void read_soakers(const struct instrument *in, const struct cpus *cpus,
 	(void)for_baseline;
 	soaker_check_or_die(in->soaker);
 	soaker_limits(in->soaker, &limits); /* before the clock, as it takes some time */
-	cpu_times_read(cpus, n == in->soaker->online, times, &ns);
+	cpu_times_read(cpus, in->soaker->whole, times, &ns);
 	for (i = 0; i <= n; i++) {
 		at[i] = (struct load_sample){.ns = 0};
 		if (i < n)

@@ -36,7 +36,7 @@ void period_print(const struct period *p, bool accounting)
 	if (p->is_command)
 		print_command(l, &line);
 	if (l->baseline == BASELINE_OWN)
-		wrap_add(&line, "; ", "%s", baselines_format(l->drift));
+		wrap_add(&line, "; ", "%s", baselines_format(l));
 	figures_init(&f);
 	f.host = *l;
 	groups_add(&line, &f);

@@ -111,11 +111,13 @@ const char *throughput_text(const struct figures *f)
 		       8e-9 * per_second((double)f->bytes, f->seconds));
 }
 
-const char *baselines_format(double drift)
+const char *baselines_format(const struct load *l)
 {
-	if (isnan(drift))
+	if (!l->bracketed)
 		return "idle machine measured before only";
-	return text_of("idle machine before and after differs by %.1f points", percent(drift));
+	if (isnan(l->drift))
+		return "idle machine measured before and after";
+	return text_of("idle machine before and after differs by %.1f points", percent(l->drift));
 }
 
 const char *time_text(uint64_t ns, bool utc)

@@ -40,10 +40,10 @@ const char *load_format(const struct figures *f);
 const char *throughput_text(const struct figures *f);
 
 /*
- * `idle machine before and after differs by 0.3 points`: the program measured it twice; if `drift` is NAN,
- * only before.
+ * Of a load of BASELINE_OWN: `idle machine before and after differs by 0.3 points`, or that the program has measured it
+ * before only.
  */
-const char *baselines_format(double drift);
+const char *baselines_format(const struct load *l);
 
 /* The time of day of a time of now_ns(): local, `15:04:05.123`, or in UTC, `2026-11-23T15:04:05.123Z`. */
 const char *time_text(uint64_t ns, bool utc);

@@ -99,7 +99,7 @@ static void print_load(const struct send_result *res, int streams)
 			   s->host.event[0] != '\0' ? s->host.event : r->host.event),
 		   GROUP_PROFILE, host, res->local ? host : r);
 	if (s->host.baseline == BASELINE_OWN)
-		report("    %s%s\n", res->local ? "" : "sender: ", baselines_format(s->host.drift));
+		report("    %s%s\n", res->local ? "" : "sender: ", baselines_format(&s->host));
 	if (!res->local && res->receipts > 0 && isnan(r->host.load))
 		report("    receiver: load not measured: %s\n", no_load_text(r->no_load));
 	if (res->receipts > 0 && r->clients > (uint64_t)streams)

@@ -331,7 +331,7 @@ static void host_text(const struct requests *q, bool quiet)
 		report(", %s us/%s", cost_each_text(f, (double)connections), noun(q));
 	if (!isnan(l->load) && l->baseline == BASELINE_OWN && !quiet) {
 		report("\n");
-		wrap_add(&line, "", "  %s", baselines_format(l->drift));
+		wrap_add(&line, "", "  %s", baselines_format(l));
 		groups_add(&line, f);
 	}
 	report("\n");

@@ -1,11 +1,12 @@
 #!/bin/sh
-# CPUs that go offline and come back, or come online and are not soaked: on a virtual machine, by tests/vm, which
-# needs QEMU and a kernel that `tests/vm fetch` got.
+# CPUs that go offline and come back, or come online and are not measured: on a virtual machine, by tests/vm, which
+# needs QEMU and a kernel that `tests/vm fetch` got.  Older kernels than the latest count idle time in another way:
+#	tests/vm 6.1 -- sh -c 'cd /tmp && GUEST=yes SLOW=8 sh "$TOP/tests/system/hotplug.sh"'
 #
 # only: check-long
 # limit: 900
 . "$TOP/tests/lib.sh"
-in_guest -p full
+in_guest -s -p full
 
 # soak: one cyclesoak, with a calibration of the CPUs that are online
 soak()
@@ -65,4 +66,63 @@ it 'a CPU comes online that is not soaked: unsafe while it is there, with one li
 	safe cpu_online
 	one_warning 'a CPU came online and is not measured'
 ); ok
+kill -TERM "$SOAK"
+ended "$SOAK"
+echo 1 >$cpu1
+
+# idle options...: cyclesoak --idle, whose output is in `out`, and whose errors are in `err`
+idle()
+{
+	status=0
+	cyclesoak --idle --json "$@" >out 2>err || status=$?
+	measured
+	[ $status -eq 0 ]
+}
+# measured: skips a check if a busy host disturbed the trial
+measured() { ! grep 'busy\|never sleeps\|is not idle' err || skip_check 'the host of this machine is busy'; }
+# watch options...: the same in the background, from its first period on
+watch()
+{
+	launch out '{*' cyclesoak --idle --json "$@"
+	mv out.err err
+	measured
+}
+it '--idle: a CPU is away within the run of a command: the load is not measured, and the reason is the CPU'; ( begin
+	idle sh -c "sleep 0.3; echo 0 >$cpu1; sleep 0.3; echo 1 >$cpu1; sleep 0.3"
+	grep '^{' out | jq -e '.unsafe == ["cpu_offline"] and (has("load_percent") | not)'
+	one_line err
+	idle sleep 0.3
+	grep '^{' out | jq -e '.load_percent < 30 and (.unsafe // [] | index("cpu_offline")) == null'
+); ok
+it '--idle: the reason is that of the period in which the CPU was away, and of no other'; ( begin
+	(sleep 2; echo 0 >$cpu1; sleep 0.1; echo 1 >$cpu1) &
+	idle -p 4 -n 3
+	jq -es '[.[:3][] | .unsafe // [] | index("cpu_offline") != null] | map(select(.)) | length == 1' out
+); ok
+# Bursts that begin and end between two ticks are in no column: the columns of a CPU rise by less than the time.
+it '--idle: in a hundred periods beside bursts and beside full CPUs nothing is taken for a CPU that is away'; ( begin
+	for burst in '50 4000' 100; do
+		watch -p 0.1 -n 50 # the trial was before the bursts
+		"$HELPERS/burn" 0,1 60 $burst >burnt &
+		burner=$!
+		ended $launched
+		kill $burner
+		jq -es '.[:50] | all(.[]; (.unsafe // []) - ["steal"] == [] and has("load_percent")) and
+			([.[].load_percent] | max) > 40' out
+	done
+); ok
+echo 0 >$cpu1
+it '--idle: a CPU comes online: each load has that reason, and no other, and is that of the CPU measured'; ( begin
+	watch -p 0.5 -n 20
+	wait_until counts -ge 3 lines_in out
+	echo 1 >$cpu1
+	wait_until counts -ge 8 lines_in out
+	echo 0 >$cpu1
+	ended $launched
+	jq -es '.[:20] | all(.[]; .cpus == 1 and .load_percent > -5 and .load_percent < 105 and (.unsafe // []) - ["cpu_online"] == [])' out
+	jq -es '[.[:20][] | .unsafe // [] | length] | add > 2 and .[0] == 0' out
+	prints 1 grep -c 'a CPU came online' err
+	one_line err
+); ok
+echo 1 >$cpu1
 finish

@@ -34,6 +34,9 @@ static void test_read(void)
 	   "each CPU has the times of its line");
 	ok(near(at[2][CPU_IDLE], ticks(700)) && near(at[2][CPU_STEAL], ticks(8)),
 	   "where the CPUs are the whole machine the kernel's own sum counts");
+	read_stat((struct cpus){1, {0}}, true);
+	ok(near(at[1][CPU_IDLE], ticks(300)),
+	   "the kernel's sum does not count while another CPU is online");
 	ok(moment >= begun && moment <= raw_ns(), "a reading has its moment");
 	read_stat((struct cpus){2, {0, 2}}, false);
 	ok(near(at[2][CPU_IDLE], ticks(710)), "the sum of some CPUs is that of their lines");

@@ -3,16 +3,14 @@
 #include "tests/unit/unit.h"
 
 static struct baseline next = {.spin = 1}; /* that is measured */
+static unsigned disturbed;                 /* reasons in its measurement */
 static const struct instrument_kind kind;
 
 static bool measure_one(struct calibration *c, const _Atomic int *stop)
 {
 	(void)stop;
-	*c = (struct calibration){.cpus.n = 1,
-				  .windows = 8,
-				  .others = next.tasks,
-				  .all = next,
-				  .end = {.moved = 3, .stops = 1}};
+	*c = (struct calibration){
+		.cpus.n = 1, .windows = 8, .others = next.tasks, .all = next, .unsafe = disturbed};
 	c->cpu = alloc_or_die(1, sizeof(*c->cpu), "cpu");
 	c->cpu[0] = next;
 	return true;
@@ -24,17 +22,15 @@ static bool measure_one(struct calibration *c, const _Atomic int *stop)
 
 /*
  * A measurement of one CPU that was half idle, and a baseline after it, of which tasks have a share: whether its load
- * is unsafe.  Soakers were stopped in each baseline before it, and moved in each after it.
+ * is unsafe.
  */
 static bool is_busy(struct gauge *g, double tasks)
 {
-	const unsigned disturbed = UNSAFE_SOAKER_STOPPED | UNSAFE_SOAKER_MOVED;
 	struct load_sample each[2];
 	struct gauge_mark from = {.sum.time = 1, .each = &each[0]};
 	struct gauge_mark to = {.sum = {.time = 3, .spin = 1, .work = 1}, .each = &each[1]};
 	struct load l;
 
-	from.sum.limits.stops = to.sum.limits.stops = 1;
 	next.tasks = tasks;
 	next.speed++;
 	each[0] = from.sum;
@@ -42,8 +38,8 @@ static bool is_busy(struct gauge *g, double tasks)
 	gauge_next(g);
 	gauge_after(g, &from, &to, NULL);
 	gauge_between(g, &from.sum, &to.sum, -1, &l);
-	ok(!isnan(l.load) && (l.unsafe & disturbed) == (next.spin > 0 ? disturbed : 0),
-	   "what disturbs a baseline counts as of the measurement beside it");
+	ok(!isnan(l.load) && l.bracketed == (next.spin > 0),
+	   "a load has a second baseline unless a CPU was held in it");
 	return l.unsafe & UNSAFE_BASELINE_BUSY;
 }
 
@@ -67,6 +63,62 @@ static void test_next(void)
 	g.instrument.kind = NULL;
 	gauge_stop(&g);
 	ok(g.after.cpu == NULL && g.calibration.cpu == NULL, "the end frees the last baseline");
+}
+
+/* A load that was disturbed at its end, between two baselines, of which one or the other was, too. */
+static void test_disturbed(void)
+{
+	const struct gauge_setup setup = {.soak = true, .what = "test"};
+	const unsigned reasons[] = {UNSAFE_SOAKER_STOPPED, UNSAFE_CPU_OFFLINE};
+	struct gauge g = {.setup = &setup, .instrument = {.kind = &kind}, .baseline = BASELINE_OWN};
+	struct load_sample each[2] = {{.time = 1}, {.time = 3, .spin = 1, .work = 1}};
+	struct gauge_mark from = {.sum = each[0], .each = &each[0]};
+	struct gauge_mark to = {.sum = each[1], .each = &each[1]};
+	struct load l;
+	int i;
+
+	next = (struct baseline){.spin = 1, .speed = 1};
+	to.sum.limits.now = UNSAFE_SCHEDULER;
+	for (i = 0; i < 4; i++) {
+		disturbed = i % 2 == 0 ? reasons[i / 2] : 0;
+		measure_idle(&g, false, &g.calibration, NULL);
+		disturbed = i % 2 == 1 ? reasons[i / 2] : 0;
+		gauge_after(&g, &from, &to, NULL);
+		gauge_between(&g, &from.sum, &to.sum, -1, &l);
+		ok(l.unsafe == (UNSAFE_SCHEDULER | reasons[i / 2]) && isnan(l.load) == (i / 2 == 1),
+		   "a load has its own reason and that of the baseline %s it: %s",
+		   i % 2 == 0 ? "before" : "after", limits_format(l.unsafe));
+		free(g.after.cpu);
+		free(g.calibration.cpu);
+	}
+	disturbed = 0;
+}
+
+/* A baseline that was measured over an hour ago, as that of periods may be. */
+static void test_old(void)
+{
+	struct baseline b = {.spin = 1, .speed = 1};
+	struct gauge g = {.instrument.kind = &kind,
+			  .baseline = BASELINE_OWN,
+			  .calibration = {.cpus.n = 1, .cpu = &b, .all = b}};
+	const struct load_sample from = {.time = 1}, to = {.time = 3, .spin = 1, .work = 1};
+	struct load l;
+
+	g.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME) - 3601000000000;
+	gauge_between(&g, &from, &to, -1, &l);
+	ok(l.unsafe == UNSAFE_BASELINE_OLD, "a period that has an old baseline is unsafe");
+	gauge_between(&g, &from, &from, -1, &l);
+	ok(l.unsafe == 0, "where no time passed there is nothing to be marked");
+	g.bracketed = true;
+	gauge_between(&g, &from, &to, -1, &l);
+	ok(l.unsafe == 0, "between two baselines the first may be old");
+	g.bracketed = false;
+	g.calibration.taken_ns += 60000000000;
+	gauge_between(&g, &from, &to, -1, &l);
+	ok(l.unsafe == 0, "a baseline of less than an hour is not old");
+	g.calibration.taken_ns = 0;
+	gauge_between(&g, &from, &to, -1, &l);
+	ok(l.unsafe == 0, "a calibration file does not grow old");
 }
 
 static void test_rebase(void)
@@ -136,4 +188,4 @@ static void test_wait_idle(void)
 	   percent);
 }
 
-TESTS(test_next, test_rebase, test_steal, test_wait_idle)
+TESTS(test_next, test_disturbed, test_old, test_rebase, test_steal, test_wait_idle)

@@ -26,8 +26,10 @@ static void meter_init(void)
 	soaker->cpu[0].last_ns = 1;
 	soaker->online = sysconf(_SC_NPROCESSORS_ONLN);
 	m = (struct meter){.wanted = true, .gauge.instrument = {&by_soaking, .soaker = soaker}};
-	m.gauge.calibration = (struct calibration){
-		.cpus.n = 1, .cpu = &baseline, .taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME)};
+	m.gauge.calibration = (struct calibration){.cpus.n = 1,
+						   .cpu = &baseline,
+						   .all = baseline,
+						   .taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME)};
 	pthread_rwlock_init(&m.lock, NULL);
 }
 
@@ -65,6 +67,7 @@ static bool lasts(const struct meter_mark *from, const struct meter_mark *to, do
 static void test_loads(void)
 {
 	struct meter_mark before, from, to, last;
+	struct load l;
 
 	meter_init();
 	before = later();
@@ -95,9 +98,9 @@ static void test_loads(void)
 	to = later();
 	ok(lasts(&from, &to, to.now.time - to.begin.time),
 	   "a load across two periods is that of the second");
-	ok(to.now.limits.now == UNSAFE_BASELINE_OLD, "a baseline of more than an hour is old");
-	m.gauge.calibration.of_file = true;
-	ok(later().now.limits.now == 0, "a calibration file does not grow old");
+	meter_load(&m, &from, &to, &l);
+	ok(l.unsafe == UNSAFE_BASELINE_OLD, "a baseline of more than an hour is old: %s",
+	   limits_format(l.unsafe));
 }
 
 /* Two clients while another program soaks, which then ends. */

@@ -164,6 +164,7 @@ static void test_options(void)
 	res.sent = figures_of(SENT "warmup=77 load=0.25 cpus=4");
 	res.sent.host.baseline = BASELINE_OWN;
 	res.sent.host.drift = 0.005;
+	res.sent.host.bracketed = true;
 	res.received.host.load = NAN;
 	strcpy(res.target.interface, "lo");
 	stream[0].sent.cpu = 5;
