@@ -113,11 +113,14 @@ void stream_begin(struct stream *st, struct stream_mark mark)
 	st->samples = (struct samples){.last = mark.tcp};
 }
 
-void stream_interval(struct stream *st)
+void stream_interval(struct stream *st, const struct stream_mark *end)
 {
 	const struct stream_mark last = st->last;
 
-	st->last = stream_mark(st);
+	st->last = *end;
+	if (st->phase >=
+	    STREAM_MEASURED) /* the server may still acknowledge what an interruption cut */
+		st->last.bytes = st->end.bytes;
 	if (st->last.bytes < last.bytes) /* more headers wait in the socket than did */
 		st->last.bytes = last.bytes;
 	stream_figures_between(&last, &st->last, &st->last.tcp, &st->result->interval);

@@ -7,50 +7,99 @@
 #define DISCARD_NS  10000000u  /* how often the answers of raw servers are discarded */
 
 /*
+ * Intervals.
+ */
+
+/* Reports the interval from the last one's end to the marks and the sample of the load that end it. */
+static void report_until(struct transfer *t, const struct stream_mark *end,
+			 const struct load_sample *load)
+{
+	const double start = seconds_between(t->run->start_ns, t->stream[0].last.ns);
+	struct gauge *g = &t->run->gauge;
+	struct figures sum;
+	int i;
+
+	figures_init(&sum);
+	for (i = 0; i < t->opt->streams; i++) {
+		stream_interval(&t->stream[i], &end[i]);
+		figures_add(&sum, &t->result.stream[i].interval);
+	}
+	sum.seconds = t->result.stream[0].interval.seconds;
+	gauge_between(g, &t->last, load, -1, &sum.host);
+	t->last = *load;
+	if (t->measuring)
+		t->unsafe |= sum.host.unsafe;
+	gauge_say(g, &sum.host, true);
+	report_interval(t->report, t->result.stream, &sum, start, t->measuring);
+}
+
+/* Ends the last interval with the transfer: all intervals together have what was measured. */
+static void end_intervals(struct transfer *t)
+{
+	bool moved = false;
+	uint64_t ns = 0;
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++) {
+		t->mark[i] = t->stream[i].end;
+		moved |= t->mark[i].bytes > t->stream[i].last.bytes;
+		ns = t->mark[i].ns > ns ? t->mark[i].ns : ns;
+	}
+	for (i = 0; i < t->opt->streams; i++)
+		t->mark[i].ns = ns;
+	if (moved)
+		report_until(t, t->mark, &t->run->end.sum);
+}
+
+/*
  * What the main thread does while the streams send: handlers of events.
  */
 
-/* The warm-up is over: what was sent before is in no figure. */
+static void mark_all(struct transfer *t)
+{
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++)
+		t->mark[i] = stream_mark(&t->stream[i]);
+}
+
+/* The warm-up is over: what was sent before is in no figure, and the intervals begin anew. */
 static uint64_t on_warm(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
+	struct run *r = t->run;
 	int i;
 
-	(void)now;
-	if (t->run->measuring == 0)
+	if (r->measuring == 0)
 		return NEVER; /* all was sent before */
-	for (i = 0; i < t->opt->streams; i++)
-		stream_begin(&t->stream[i], stream_mark(&t->stream[i]));
-	gauge_begin(&t->run->gauge, &t->run->begin, t->run->interface);
+	mark_all(t);
+	gauge_begin(&r->gauge, &r->begin, r->interface);
+	if (t->opt->interval > 0)
+		report_until(t, t->mark, &r->begin.sum);
+	for (i = 0; i < t->opt->streams; i++) {
+		stream_begin(&t->stream[i], t->mark[i]);
+		t->stream[i].last = t->mark[i];
+	}
+	t->event[ON_INTERVAL].due_ns = time_after(now, t->opt->interval);
 	t->measuring = true;
 	return NEVER;
 }
 
-/* The interval's end is due before the warm-up's, so that it is reported as part of it. */
 static uint64_t on_interval(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
 	struct run *r = t->run;
-	const double start = seconds_between(r->start_ns, t->stream[0].last.ns);
-	const struct load_sample last = t->last;
-	struct figures sum;
-	int i;
+	struct load_sample load;
 
 	if (r->measuring == 0)
 		return NEVER; /* what is waited for now is in no figure */
-	figures_init(&sum);
-	for (i = 0; i < t->opt->streams; i++) {
-		stream_interval(&t->stream[i]);
-		figures_add(&sum, &t->result.stream[i].interval);
+	/* What is still under way when the time is up belongs to the interval that ends then. */
+	if (now < r->end_ns || r->stop != 0) {
+		mark_all(t);
+		gauge_sample(&r->gauge, &load, NULL);
+		report_until(t, t->mark, &load);
 	}
-	sum.seconds = t->result.stream[0].interval.seconds;
-	gauge_sample(&r->gauge, &t->last, NULL);
-	gauge_between(&r->gauge, &last, &t->last, -1, &sum.host);
-	if (t->measuring)
-		t->unsafe |= sum.host.unsafe;
-	gauge_say(&r->gauge, &sum.host, true);
-	report_interval(t->report, t->result.stream, &sum, start, t->measuring);
-	return interval_after(t->run->due_ns, now, t->opt->interval);
+	return interval_after(r->due_ns, now, t->opt->interval);
 }
 
 static uint64_t on_progress(void *transfer, uint64_t now)
@@ -107,16 +156,14 @@ static uint64_t on_discard(void *transfer, uint64_t now)
 	return now + DISCARD_NS;
 }
 
-enum { ON_INTERVAL, ON_WARM, ON_PROGRESS, ON_WATCH, ON_SAMPLE, ON_DISCARD, EVENTS };
-
 /* Oversees the streams until all have come to their end. */
 static void oversee(struct transfer *t)
 {
 	const struct send_options *opt = t->opt;
 	struct run *r = t->run;
-	struct event e[EVENTS] = {
-		[ON_INTERVAL] = {time_after(r->start_ns, opt->interval), on_interval},
+	const struct event events[TRANSFER_EVENTS] = {
 		[ON_WARM] = {time_after(r->start_ns, opt->warmup), on_warm},
+		[ON_INTERVAL] = {time_after(r->start_ns, opt->interval), on_interval},
 		[ON_PROGRESS] = {progress_wanted(opt) ? r->start_ns + PROGRESS_NS : NEVER,
 				 on_progress},
 		[ON_WATCH] = {time_after(r->start_ns, opt->timeout), on_watch},
@@ -124,8 +171,9 @@ static void oversee(struct transfer *t)
 		[ON_DISCARD] = {opt->raw ? r->start_ns : NEVER, on_discard},
 	};
 
+	memcpy(t->event, events, sizeof(events));
 	while (r->running > 0 && !r->is_broken)
-		run_step(r, e, EVENTS, t);
+		run_step(r, t->event, TRANSFER_EVENTS, t);
 	report_clear_progress(t->report);
 }
 
@@ -241,8 +289,11 @@ void transfer_run(struct transfer *t)
 	}
 	oversee(t);
 	run_end(r);
-	if (t->measuring && !r->is_broken)
+	if (t->measuring && !r->is_broken) {
+		if (opt->interval > 0)
+			end_intervals(t);
 		run_baseline_after(r);
+	}
 	sum_up(t);
 }
 
@@ -256,6 +307,7 @@ bool transfer_open(struct transfer *t)
 	int i, sock;
 
 	t->stream = alloc_or_die(n, sizeof(*t->stream), "streams");
+	t->mark = alloc_or_die(n, sizeof(*t->mark), "streams");
 	res->stream = alloc_or_die(n, sizeof(*res->stream), "streams");
 	for (i = 0; i < opt->streams; i++) {
 		st = &t->stream[i];
@@ -297,6 +349,7 @@ void transfer_close(struct transfer *t)
 		sender_close(&t->stream[i].sender);
 	}
 	free(t->stream);
+	free(t->mark);
 	free(t->result.stream);
 	free(t->result.cpu);
 }

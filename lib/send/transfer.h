@@ -85,8 +85,8 @@ void stream_sample(struct stream *st);
 /* Begins what is measured with a mark, and forgets all samples before. */
 void stream_begin(struct stream *st, struct stream_mark mark);
 
-/* Ends an interval of the stream now, and stores its figures into its result. */
-void stream_interval(struct stream *st);
+/* Ends an interval of the stream at a mark, and stores its figures into its result. */
+void stream_interval(struct stream *st, const struct stream_mark *end);
 
 /*
  * To be called once in each --timeout.  Breaks the run if since the last call the server has neither taken
@@ -107,11 +107,16 @@ ssize_t stream_discard(const struct stream *st);
  */
 void stream_figures(struct stream *st);
 
+/* What the main thread does while the streams send; the warm-up ends before an interval that is due then. */
+enum { ON_WARM, ON_INTERVAL, ON_PROGRESS, ON_WATCH, ON_SAMPLE, ON_DISCARD, TRANSFER_EVENTS };
+
 struct transfer {
 	const struct send_options *opt;
 	struct run *run;
 	struct send_report *report; /* prints the intervals and the progress */
 	struct stream *stream;
+	struct stream_mark *mark; /* of each stream, at the end of an interval */
+	struct event event[TRANSFER_EVENTS];
 	struct load_sample last; /* the load at the end of the last interval */
 	bool measuring;          /* the warm-up is over */
 	unsigned unsafe;         /* what made the load of an interval unsafe since then */
