@@ -165,6 +165,8 @@ static void client_figures(struct client *c)
 	if (isnan(f->host.load))
 		strcpy(f->no_load, meter_no_load(&x->meter, f->host.unsafe));
 	tcp_figures_read(c->place.sock, true, &f->tcp);
+	if (isnan(f->tcp.rtt)) /* of several subflows, which may have other interfaces */
+		f->host.rates.packets_in = f->host.rates.packets_out = NAN;
 }
 
 /*

@@ -118,6 +118,8 @@ void group_remove(struct context *x, struct client *c)
 		if (c->end.ns > g->end.ns)
 			g->end = c->end;
 		figures_add(&g->sum, &c->figures);
+		if (isnan(c->figures.tcp.rtt)) /* subflows may have other interfaces */
+			g->interface[0] = '\0';
 		stalls_add(&g->stalls, &c->silence.stalls);
 	}
 	g->summary |= c->summary;

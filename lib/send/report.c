@@ -161,8 +161,9 @@ static void print_target(const struct send_options *opt, const struct send_resul
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "    "};
 
 	print_title(opt);
-	wrap_add(&w, "", "  to %s%s%s", t->name, t->interface[0] != '\0' ? " via " : "",
-		 printable(t->interface));
+	wrap_add(&w, "", "  to %s", t->name);
+	if (t->interface[0] != '\0' && !res->has_subflows)
+		wrap_add(&w, "", " via %s", printable(t->interface));
 	wrap_add(&w, ", ", "%s", res->congestion);
 	if (opt->cork)
 		wrap_add(&w, ", ", "corked");

@@ -36,6 +36,7 @@ struct send_result {
 	char congestion[16];
 	size_t chunk;            /* the most bytes asked of one call */
 	bool mptcp;              /* the first connection is of Multipath TCP */
+	bool has_subflows;       /* a connection has several, which may have other interfaces */
 	int mss, sndbuf, rcvbuf; /* of the first connection, bytes */
 	uint64_t loops;          /* complete, of all streams */
 	struct stream_result *stream;

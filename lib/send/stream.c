@@ -154,6 +154,8 @@ void stream_figures(struct stream *st)
 	f->waits.pacing_limited = s->rest > 0 ? s->waits.pacing_limited / s->rest * rest : 0;
 	f->waits.mean_rtt /= (double)s->n;
 	f->waits.mean_cwnd /= (double)s->n;
+	if (isnan(f->tcp.busy)) /* of several subflows: what was sampled is of the first alone */
+		set_unknown(&f->waits, sizeof(f->waits));
 	stalls_end(&s->watch, end.ns);
 	f->stalls = (double)s->watch.stalls.n;
 	f->longest_stall = (double)s->watch.stalls.longest_ns / 1e3;

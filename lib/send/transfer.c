@@ -253,6 +253,7 @@ static void sum_up(struct transfer *t)
 		stream_figures(&t->stream[i]);
 		figures_add(&res->sent, &s->sent);
 		stalls_add(&res->stalls, &t->stream[i].samples.watch.stalls);
+		res->has_subflows |= res->mptcp && isnan(s->sent.tcp.rtt);
 		res->loops += t->stream[i].files / res->set->entries;
 		if (!s->has_receipt)
 			continue;
@@ -263,6 +264,8 @@ static void sum_up(struct transfer *t)
 	res->stalls.start_ns = t->run->start_ns;
 	find_host(res, t->opt->streams);
 	run_host_figures(t->run, &res->sent);
+	if (res->has_subflows)
+		res->sent.host.rates.packets_in = res->sent.host.rates.packets_out = NAN;
 	res->sent.host.unsafe |= t->unsafe;
 	load_cpus(t);
 }

@@ -244,7 +244,9 @@ beside '--mptcp: over two subflows both are counted, the first may die; TCP at e
 	by_two()
 	{
 		exits 0 zcc -s "$A4" --mptcp --json -n 100 ../file && jq -e '.end | .bytes_agree and .sum_sent.bytes == 100000300 and
-		    (.streams[0].sender | has("retransmits") or has("rtt") | not)' out
+		    (.streams[0].sender, .sum_sent | has("retransmits") or has("rtt") or has("cwnd_limited") or has("pacing_limited") | not) and
+		    (.host, .remote | has("packets_out_per_second") or has("packets_in_per_second") | not)' out &&
+		    exits 0 zcc -s "$A4" --mptcp -n 100 ../file && not grep 'via \|packets/s\|TCP waited\|RTT\|cwnd' out
 	}
 	by_two || by_two || by_two # the second subflow comes when the kernel has time
 	start_zcs --mptcp --idle-timeout 2

@@ -88,6 +88,7 @@ static const char *printed_of(bool json, bool first_cut, bool second_cut, const 
 		c->figures.calls = c->calls = 3;
 		c->figures.files = 5;
 		c->figures.warmup = 7;
+		c->figures.tcp.rtt = 100;
 		c->figures.seconds = i + 2;
 		c->figures.cut = i == 0 ? first_cut : second_cut;
 		c->begin.ns = c->begin.counters.ns = 1000000000u * (unsigned)(i + 1);
