@@ -6,21 +6,25 @@
  * Every distribution mounts the hierarchy with the cpu controller at one of these two places.  Lines of
  * /proc/self/cgroup are `number:controllers:path`; the line of v2 has no controllers.
  */
-bool cpu_cgroup_find(struct cpu_cgroup *g)
+static bool read_own(FILE *f, struct cpu_cgroup *g)
 {
-	FILE *f = fopen("/proc/self/cgroup", "re");
 	bool found = false;
 	char line[1024];
 
-	g->v2 = access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
-	strcpy(g->root, g->v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu");
 	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL)
-		found = g->v2 ? sscanf(line, "0::%255[^\n]", g->own) == 1
-			      : sscanf(line, "%*d:cpu:%255[^\n]", g->own) == 1 ||
-					sscanf(line, "%*d:cpu,cpuacct:%255[^\n]", g->own) == 1;
+		found = g->v2 ? sscanf(line, "0::%959[^\n]", g->own) == 1
+			      : sscanf(line, "%*d:cpu:%959[^\n]", g->own) == 1 ||
+					sscanf(line, "%*d:cpu,cpuacct:%959[^\n]", g->own) == 1;
 	if (f != NULL)
 		fclose(f);
-	if (!found || access(g->root, F_OK) != 0)
+	return found;
+}
+
+bool cpu_cgroup_find(struct cpu_cgroup *g)
+{
+	g->v2 = access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
+	strcpy(g->root, g->v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu");
+	if (!read_own(fopen("/proc/self/cgroup", "re"), g) || access(g->root, F_OK) != 0)
 		g->root[0] = '\0';
 	return g->root[0] != '\0';
 }

@@ -11,7 +11,7 @@
 
 struct cpu_cgroup {
 	char root[256]; /* where the hierarchy is mounted; empty: nowhere */
-	char own[256];  /* the path of this process's group in the hierarchy */
+	char own[960];  /* the path of this process's group in the hierarchy */
 	bool v2;
 };
 

@@ -259,28 +259,51 @@ static double tasks_seconds(const struct gauge *g)
 #define REST_NS    1000000000u /* how long other programs are to rest */
 #define REST_SHARE 0.03
 
+/* The share of the measured CPUs that other programs take while this one sleeps; NAN: not known. */
+static double watch_others(const struct gauge *g)
+{
+	const struct cpus *cpus = &g->calibration.cpus;
+	const int n = cpus->n;
+	cpu_times *from = alloc_or_die(2 * ((size_t)n + 1), sizeof(*from), "--wait-idle");
+	cpu_times *to = from + n + 1;
+	double tasks = tasks_seconds(g), total, rise[CPU_COLUMNS], counted = 0, share;
+	uint64_t begin, end;
+	int k;
+
+	cpu_times_read(cpus, false, from, &begin);
+	sleep_ns(REST_NS);
+	cpu_times_read(cpus, false, to, &end);
+	tasks = tasks_seconds(g) - tasks;
+	total = n * seconds_between(begin, end);
+	for (k = 0; k < CPU_COLUMNS; k++) {
+		rise[k] = to[n][k] - from[n][k];
+		counted += rise[k];
+	}
+	share = 1 - (rise[CPU_IDLE] + rise[CPU_IOWAIT] + rise[CPU_STEAL]) / total;
+	free(from);
+	/* The kernel counts a soaker's time as nice and, in its system calls, as system. */
+	if (g->instrument.soaker != NULL)
+		return tasks / total;
+	return counted > 0 ? share : NAN; /* a container may have a file that stands still */
+}
+
 const char *gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 			    const _Atomic int *stop)
 {
 	const uint64_t until = now_ns() + (uint64_t)(setup->wait_idle * 1e9);
-	struct counters from, to;
-	struct rates r;
-	double tasks, others;
+	const struct cpus *cpus = &g->calibration.cpus;
+	const bool all = cpus->n == sysconf(_SC_NPROCESSORS_ONLN);
+	const char *where;
+	char list[256];
 	bool waits = false;
+	double others;
 
 	if (setup->wait_idle <= 0 || !gauge_is_wanted(setup))
 		return NULL;
+	cpus_format(cpus, list, sizeof(list));
+	where = all ? "the machine" : text_of("CPU %s", list);
 	do {
-		counters_read(&from, NULL);
-		tasks = tasks_seconds(g);
-		sleep_ns(REST_NS);
-		tasks = tasks_seconds(g) - tasks;
-		counters_read(&to, NULL);
-		counters_rates(&from, &to, &r);
-		others = 1 - r.cpu[CPU_IDLE] - r.cpu[CPU_IOWAIT];
-		/* The kernel counts a soaker's time as nice and, in its system calls, as system. */
-		if (g->instrument.soaker != NULL)
-			others = tasks / g->calibration.cpus.n / seconds_between(from.ns, to.ns);
+		others = watch_others(g);
 		if (others < REST_SHARE)
 			return NULL;
 		if (isnan(others))
@@ -289,14 +312,12 @@ const char *gauge_wait_idle(const struct gauge *g, const struct gauge_setup *set
 		if (stop != NULL && *stop != 0)
 			return "interrupted";
 		if (!waits && now_ns() < until)
-			warnx("waiting for other programs, which take %.1f%% of the machine "
-			      "(--wait-idle)",
-			      100 * others);
+			warnx("waiting for other programs, which take %.1f%% of %s (--wait-idle)",
+			      100 * others, where);
 		waits = true;
 	} while (now_ns() < until);
-	return text_of("--wait-idle %g: other programs took %.1f%% of the machine in the last "
-		       "second%s",
-		       setup->wait_idle, 100 * others, busiest_find());
+	return text_of("--wait-idle %g: other programs took %.1f%% of %s in the last second%s",
+		       setup->wait_idle, 100 * others, where, busiest_find());
 }
 
 bool gauge_measures(const struct gauge *g)
@@ -406,5 +427,6 @@ void gauge_load_cpu(const struct gauge *g, const struct gauge_mark *from,
 void gauge_say(struct gauge *g, const struct load *l, bool is_interval)
 {
 	if (g->instrument.kind != NULL)
-		limits_say(l->unsafe | (is_interval ? g->said.reasons : 0u), &g->said);
+		limits_say(l->unsafe | (is_interval ? g->said.reasons : 0u),
+			   g->instrument.soaker == NULL, &g->said);
 }

@@ -99,7 +99,7 @@ bool gauge_start(struct gauge *g, double seconds);
 bool gauge_start_instrument(struct gauge *g);
 
 /*
- * Waits until other programs have taken less than 3 % of the host for a second, but setup->wait_idle seconds at
+ * Waits until other programs have taken less than 3 % of the measured CPUs for a second, but setup->wait_idle seconds at
  * most.  Returns NULL; or if they did not, a message that names the busiest program; or if *stop ended the wait,
  * unless `stop` is NULL, another.  The soakers of *g do not count.
  */

@@ -6,6 +6,8 @@
 
 #define STEAL_MAX 0.01 /* share of the CPUs that is worth a warning */
 
+#define OLD   "the baseline is more than an hour old: the load is unsafe: "
+#define BUSY  "the baseline was measured on a busy machine: the load is unsafe: "
 #define AGAIN "start again, or run 'cyclesoak -C', on the idle machine"
 
 /* In the order of the bits: the name, and the line on stderr; NULL if another part prints one. */
@@ -23,9 +25,8 @@ static const struct {
 	{"weight", NULL},
 	{"steal", "the hypervisor took more than 1% of this machine's CPU time (steal): "
 		  "the load is unsafe"},
-	{"baseline_old", "the baseline is more than an hour old: the load is unsafe: " AGAIN},
-	{"baseline_busy",
-	 "the baseline was measured on a busy machine: the load is unsafe: " AGAIN},
+	{"baseline_old", OLD AGAIN},
+	{"baseline_busy", BUSY AGAIN},
 	{"calibration", "the load is below 0: the machine was not idle when it was calibrated, or "
 			"has changed since: run 'cyclesoak -C' on the idle machine"},
 	{"soaked_already", NULL},
@@ -107,17 +108,32 @@ unsigned limits_steal(double share)
 	return share > STEAL_MAX ? UNSAFE_STEAL : 0;
 }
 
-void limits_say(unsigned unsafe, struct limits_said *said)
+/* The line of a reason.  Idle time has no calibration that could be wrong, or help. */
+static const char *line_of(int i, bool idle)
+{
+	switch (idle ? 1u << i : 0) {
+	case UNSAFE_BASELINE_OLD: return OLD "start again on the idle machine";
+	case UNSAFE_BASELINE_BUSY: return BUSY "start again on the idle machine";
+	case UNSAFE_CALIBRATION:
+		return "the load is below 0: idle time jumped (/proc/stat; a suspend?), or the "
+		       "machine was busier before or after: the load is not measured";
+	default: return reason[i].line;
+	}
+}
+
+void limits_say(unsigned unsafe, bool idle, struct limits_said *said)
 {
 	const unsigned most = said->most > 0 ? said->most : SAY_MOST;
 	const unsigned fresh = unsafe & ~atomic_exchange(&said->reasons, unsafe);
+	const char *line;
 	int i;
 
-	for (i = 0; i < UNSAFE_REASONS; i++)
-		if (fresh & 1u << i && reason[i].line != NULL &&
-		    atomic_fetch_add(&said->n[i], 1) < most)
+	for (i = 0; i < UNSAFE_REASONS; i++) {
+		line = line_of(i, idle);
+		if (fresh & 1u << i && line != NULL && atomic_fetch_add(&said->n[i], 1) < most)
 			warnx("%s%s%s", said->place != NULL ? said->place : "",
-			      said->place != NULL ? ": " : "", reason[i].line);
+			      said->place != NULL ? ": " : "", line);
+	}
 }
 
 /*

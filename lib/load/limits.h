@@ -7,7 +7,7 @@
  *	...
  *	soaker_limits(soaker, &to);
  *	unsafe = limits_between(&from, &to) | limits_steal(share);
- *	limits_say(unsafe, &said);
+ *	limits_say(unsafe, false, &said);
  *	report("unsafe: %s\n", limits_format(unsafe));
  */
 #pragma once
@@ -81,9 +81,9 @@ struct limits_said {
 
 /*
  * Prints a line on stderr for each reason that the load before did not have: a reason that lasts is printed
- * once.  Any thread may call it.
+ * once.  `idle`: the load is one by idle time, which has no calibration.  Any thread may call it.
  */
-void limits_say(unsigned unsafe, struct limits_said *said);
+void limits_say(unsigned unsafe, bool idle, struct limits_said *said);
 
 /*
  * Watches all processes but soakers for a fifth of a second, and returns the end of a message: `; the busiest

@@ -50,6 +50,17 @@ static int find_line(const char *lines, const char *key, const char **text)
 	return 0;
 }
 
+/* The value, up to a blank, of the last such word of a line, which is what the kernel takes; NULL: there is none. */
+static const char *find_parameter(const char *line, const char *name)
+{
+	const char *value = NULL;
+
+	for (; *line != '\0' && *line != '\n'; line += strcspn(line, " \n"), line += *line == ' ')
+		if (strncmp(line, name, strlen(name)) == 0)
+			value = line + strlen(name);
+	return value;
+}
+
 /*
  * Adds how the kernel preempts: as debugfs has it, or the boot, or the kernel's version, which names a fixed model.
  * Where the model depends on the boot it is not known without them.
@@ -63,9 +74,8 @@ static void add_preempt(struct environment *e)
 		end = ")";
 		model++;
 	} else if (find_line(e->host, "cmdline", &model) > 0 &&
-		   (model = strstr(model, "preempt=")) != NULL) {
+		   (model = find_parameter(model, "preempt=")) != NULL) {
 		end = " \n";
-		model += strlen("preempt=");
 	} else {
 		end = "";
 		model = strstr(version, "PREEMPT_RT") != NULL        ? "rt"

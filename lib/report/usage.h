@@ -99,11 +99,17 @@ struct usage {
 	bool command; /* a command may follow: its options are its own, and die() exits with EXIT_COMMAND */
 };
 
-#define USAGE(program, rows, command)                                                              \
-	((struct usage){program, rows, sizeof(rows) / sizeof((rows)[0]), command})
+#define OPTIONS_MAX 128 /* rows, and the end that getopt_long(3) needs */
 
-#define OPTIONS_MAX 128
-#define VALUES_MAX  64 /* of a list */
+/* A program's table: one that is too long does not compile. */
+#define USAGE(program, rows, command)                                                              \
+	((struct usage){                                                                           \
+		program, rows,                                                                     \
+		sizeof(rows) / sizeof((rows)[0]) +                                                 \
+			0 * sizeof(char[sizeof(rows) < OPTIONS_MAX * sizeof((rows)[0]) ? 1 : -1]), \
+		command})
+
+#define VALUES_MAX 64 /* of a list */
 
 /* A row of the table, and what a command line has of it. */
 struct given {

@@ -1,6 +1,5 @@
-#include "lib/load/cgroup.h"
-
-#include <sys/stat.h>
+/* The part itself, for what it has of its own. */
+#include "lib/load/cgroup.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 #include "tests/unit/unit.h"
 
@@ -22,7 +21,7 @@ int main(void)
 {
 	struct cpu_cgroup g = {.root = "/tmp/zc-unit.XXXXXX", .own = "/a/b"}, own;
 	const int files = open_files();
-	char value[64];
+	char value[64], line[1024];
 	size_t i;
 	FILE *f;
 
@@ -37,6 +36,14 @@ int main(void)
 		if (!cpu_cgroup_quota(&g, value, sizeof(value)))
 			value[0] = '\0';
 		is(value, cases[i].quota, "%s", cases[i].title);
+	}
+	for (i = 0; i < 2; i++) {
+		snprintf(line, sizeof(line), i == 0 ? "0::/%0800d\n" : "4:cpu,cpuacct:/%0800d\n",
+			 7);
+		own.v2 = i == 0;
+		ok(read_own(fmemopen(line, strlen(line), "r"), &own) && strlen(own.own) == 801 &&
+			   own.own[800] == '7',
+		   "cgroup v%d: the path of a group may have 800 bytes", i == 0 ? 2 : 1);
 	}
 	ok(cpu_cgroup_is_shared(&g), "a group below the root may have others beside it");
 	cpu_cgroup_find(&own);

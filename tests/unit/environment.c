@@ -1,4 +1,5 @@
-#include "lib/report/environment.h"
+/* The part itself, for what it has of its own. */
+#include "lib/report/environment.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
@@ -47,6 +48,32 @@ static void test_printed(void)
 	   "a terminal gets no control characters, and no vulnerability of other CPUs");
 }
 
+/* What a host without debugfs tells of preemption. */
+static void test_preempt(void)
+{
+	static const struct {
+		const char *host, *model;
+	} cases[] = {
+		{"cmdline: quiet preempt=lazy nopti\n", "lazy"},
+		{"cmdline: preempt=full\nvendor: x\n", "full"},
+		{"cmdline: preempt=none x preempt=full\n", "full"},
+		{"cmdline: quiet x.preempt=no\n", "none or voluntary"},
+		{"cmdline: quiet\nvendor: preempt=full\n", "none or voluntary"},
+		{"vendor: preempt=full\n", "none or voluntary"},
+	};
+	struct environment at = {.cpus = 1};
+	size_t i;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		strcpy(at.host, cases[i].host);
+		add_preempt(&at);
+		is(strstr(at.host, "preempt_model: "),
+		   text_of("preempt_model: %s\n", cases[i].model),
+		   "of the kernel's command line only the last such word counts: %s",
+		   cases[i].model);
+	}
+}
+
 /* In a network namespace of its own, whose lo gets rid of its offloads. */
 static void read_offloads_off(void *arg)
 {
@@ -73,7 +100,7 @@ static void read_offloads_off(void *arg)
 static void test_read(void)
 {
 	static const char none[] = "an interface of which all offloads are off has none";
-	const int files = open_files();
+	const int before = open_files();
 	int status;
 
 	environment_read(&e);
@@ -82,7 +109,7 @@ static void test_read(void)
 	ok(strcmp(l.interface, "no-such-dev") == 0 && l.mtu == 0 && l.offloads[0] == '\0' &&
 		   l.driver[0] == '\0',
 	   "of an interface that is missing nothing is known but its name");
-	ok(open_files() == files, "what reads the environment closes its files");
+	ok(open_files() == before, "what reads the environment closes its files");
 	status = died(read_offloads_off, NULL);
 	if (status == 2)
 		skip(none, "no privilege for namespaces, or offloads that stay on");
@@ -90,4 +117,4 @@ static void test_read(void)
 		ok(status == 0, none);
 }
 
-TESTS(test_printed, test_read)
+TESTS(test_printed, test_preempt, test_read)

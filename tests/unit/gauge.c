@@ -16,6 +16,21 @@ static bool measure_one(struct calibration *c, const _Atomic int *stop)
 	return true;
 }
 
+static cpu_times risen; /* of each of the CPUs in a second of another machine */
+static int readings;
+
+static int read_risen(const struct cpus *cpus, cpu_times *at, uint64_t *ns)
+{
+	int k;
+
+	for (k = 0; k < CPU_COLUMNS; k++)
+		at[cpus->n][k] = readings * cpus->n * risen[k];
+	*ns = (uint64_t)readings++ * 1000000000;
+	return cpus->n;
+}
+
+#define cpu_times_read(cpus, whole, at, ns) read_risen(cpus, at, ns)
+
 /* The part itself, with baselines that take no time. */
 #define baseline_measure(in, c, seconds, stop) measure_one(c, stop)
 #include "lib/load/gauge.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
@@ -176,6 +191,34 @@ static const char *busy(uint64_t last_ns)
 	return gauge_wait_idle(&g, &setup, NULL);
 }
 
+/* What is waited for beside CPUs that do this; an empty text: nothing. */
+static const char *waited(const cpu_times in_second)
+{
+	static const struct gauge_setup setup = {.idle = IDLE_BY_BEST, .wait_idle = 0.1};
+	const bool one = sysconf(_SC_NPROCESSORS_ONLN) != 1; /* fewer or more than are online */
+	const struct gauge g = {.calibration.cpus = {one ? 1 : 2, {0, 1}}};
+	const char *why;
+
+	memcpy(risen, in_second, sizeof(risen));
+	readings = 0;
+	capture(STDERR_FILENO);
+	why = gauge_wait_idle(&g, &setup, NULL);
+	captured();
+	return why != NULL ? why : "";
+}
+
+static void test_wait_columns(void)
+{
+	is(waited((cpu_times){[CPU_IDLE] = 0.93, [CPU_IOWAIT] = 0.02, [CPU_STEAL] = 0.05}), "",
+	   "what the hypervisor takes is no other program's");
+	/* A program of another CPU could be the busiest one, and named. */
+	ok(strstr(waited((cpu_times){[CPU_IDLE] = 0.9, [CPU_USER] = 0.01}),
+		  "took 10.0% of CPU 0") != NULL,
+	   "the CPUs that are measured are judged, and named, by what they did not rest");
+	ok(strstr(waited((cpu_times){0}), "does not count what other programs take") != NULL,
+	   "columns that stand still say nothing of other programs");
+}
+
 /* The tests may run on a busy machine, or on an idle one. */
 static void test_wait_idle(void)
 {
@@ -188,4 +231,5 @@ static void test_wait_idle(void)
 	   percent);
 }
 
-TESTS(test_next, test_disturbed, test_old, test_rebase, test_steal, test_wait_idle)
+TESTS(test_next, test_disturbed, test_old, test_rebase, test_steal, test_wait_columns,
+      test_wait_idle)

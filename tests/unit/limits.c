@@ -47,6 +47,8 @@ static void test_between(void)
 }
 
 /* Two loads, one after the other, a thousand times: so many lines have a part. */
+static bool idle; /* they are by idle time */
+
 static void says(struct limits_said said, unsigned first, unsigned second, const char *part,
 		 int want, const char *title)
 {
@@ -55,8 +57,8 @@ static void says(struct limits_said said, unsigned first, unsigned second, const
 
 	capture(STDERR_FILENO);
 	for (i = 0; i < 1000; i++) {
-		limits_say(first, &said);
-		limits_say(second, &said);
+		limits_say(first, idle, &said);
+		limits_say(second, idle, &said);
 	}
 	for (line = captured(); (line = strstr(line, part)) != NULL; line++)
 		n++;
@@ -73,13 +75,22 @@ static void test_printed(void)
 	     "a reason that comes and goes has ten lines");
 	says(once, 0, moved, "moved", 1, "with one line a reason, one that comes again has none");
 	says(run, 0, moved, ": run 2: a soaker", SAY_MOST, "a line begins with its run");
+	says(all, 0, UNSAFE_CALIBRATION, "cyclesoak -C", SAY_MOST,
+	     "a load below 0 is blamed on the calibration");
+	idle = true;
+	says(all, 0, UNSAFE_CALIBRATION | UNSAFE_BASELINE_OLD | UNSAFE_BASELINE_BUSY,
+	     "cyclesoak -C", 0, "but not by idle time, which has none");
+	says(all, 0, UNSAFE_CALIBRATION, "idle time jumped (/proc/stat; a suspend?)", SAY_MOST,
+	     "idle time may have jumped");
+	says(all, 0, UNSAFE_STEAL, "(steal)", SAY_MOST,
+	     "other reasons have the same line by either instrument");
 	says(all, 0, UNSAFE_WEIGHT | UNSAFE_OTHER, "\n", 0,
 	     "a reason that another part prints has no line here");
 }
 
 static void *say(void *said)
 {
-	limits_say(UNSAFE_CLOCK_SLOW, said);
+	limits_say(UNSAFE_CLOCK_SLOW, false, said);
 	return said;
 }
 
