@@ -11,26 +11,30 @@
 
 /*
  * Reads the times as cpu_times_read() does, and *ns, of another clock, is the moment of the idle time.  With the clock
- * idle time is that of the clock; a CPU that is offline still has none.
+ * idle time is that of the clock; a CPU that is offline still has none.  A clock that was silenced has no times.
  */
-static int times_read(const struct idle_clock *clock, const struct cpus *cpus, bool whole,
-		      cpu_times *at, uint64_t *ns)
+static int times_read(struct idle_clock *clock, const struct cpus *cpus, bool whole, cpu_times *at,
+		      uint64_t *ns)
 {
 	const int n = cpus->n, online = cpu_times_read(cpus, whole, at, ns);
+	bool is_silenced;
 	int i;
 
 	if (clock == NULL)
 		return online;
 	*ns = now_ns();
+	is_silenced = idle_clock_is_silenced(clock);
 	at[n][CPU_IDLE] = 0;
 	for (i = 0; i < n; i++) {
-		if (!isnan(at[i][CPU_IDLE]))
+		if (is_silenced)
+			at[i][CPU_IDLE] = NAN;
+		else if (!isnan(at[i][CPU_IDLE]))
 			at[i][CPU_IDLE] = idle_clock_seconds(clock, cpus->id[i], *ns);
 		at[i][CPU_IOWAIT] = 0;
 		at[n][CPU_IDLE] += at[i][CPU_IDLE];
 	}
 	at[n][CPU_IOWAIT] = 0;
-	return online;
+	return is_silenced ? 0 : online;
 }
 
 static void read_once(const struct instrument *in, const struct cpus *cpus, struct load_sample *at)
@@ -93,7 +97,7 @@ struct trial {
 };
 
 /* Works and sleeps in turn on a CPU, on which the thread is.  `clock` may be NULL. */
-static struct trial try_cpu(const struct idle_clock *clock, int cpu, uint64_t work_ns)
+static struct trial try_cpu(struct idle_clock *clock, int cpu, uint64_t work_ns)
 {
 	const struct cpus one = {1, {cpu}};
 	const uint64_t before = clock != NULL ? clock->cpu[cpu].interrupts : 0;
@@ -162,7 +166,7 @@ static int turn_take(void)
  * trial is repeated on other CPUs, and other programs are assumed to go on as they did before the thread worked.  *busy:
  * other programs disturbed it, or the last CPU was not counted.  Leaves the thread on that CPU.
  */
-static const char *trial(const struct idle_clock *clock, const struct cpus *cpus, bool *busy)
+static const char *trial(struct idle_clock *clock, const struct cpus *cpus, bool *busy)
 {
 	const double doubt = clock != NULL ? TRY_CLOCK : TRY_DOUBT;
 	struct trial t = {.awake = 1}, rest = {.awake = 0};
@@ -186,6 +190,9 @@ static const char *trial(const struct idle_clock *clock, const struct cpus *cpus
 		if (!*busy && t.woken && fabs(t.awake - rest.awake - t.worked) <= doubt)
 			return NULL;
 	}
+	if (clock != NULL && idle_clock_is_silenced(clock))
+		return "nothing calls BPF programs while kernel.ftrace_enabled is 0: 'sysctl "
+		       "kernel.ftrace_enabled=1' first";
 	if (isnan(t.awake))
 		return text_of(NOT_COUNTED, cpus->id[cpu]);
 	if (*busy)

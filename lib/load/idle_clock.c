@@ -2,10 +2,16 @@
 
 #include <linux/bpf.h>
 #include <linux/btf.h>
+#include <linux/capability.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "lib/load/kernel.h"
+
+#define ENOTSUPP 524 /* of the kernel's include/linux/errno.h */
+
+#define FTRACE "/proc/sys/kernel/ftrace_enabled"
 
 #define CPU_SHIFT 6 /* of the size of a CPU's counts */
 
@@ -223,10 +229,12 @@ static int bpf(int command, union bpf_attr *a)
 /* Loads a program, attaches it to a function of the kernel, and returns the link that holds it there. */
 static int attach(const struct bpf_insn *program, int n, uint32_t function)
 {
-	union bpf_attr load = {.prog_type = BPF_PROG_TYPE_TRACING};
-	union bpf_attr open = {.raw_tracepoint = {.name = 0}};
+	union bpf_attr load, open;
 	int fd, link, error;
 
+	memset(&load, 0, sizeof(load)); /* an initializer need not clear a union */
+	memset(&open, 0, sizeof(open));
+	load.prog_type = BPF_PROG_TYPE_TRACING;
 	load.expected_attach_type = BPF_TRACE_FENTRY;
 	load.attach_btf_id = function;
 	load.insns = (uintptr_t)program;
@@ -248,45 +256,98 @@ static int attach(const struct bpf_insn *program, int n, uint32_t function)
  * The clock.
  */
 
-/* Why bpf(2) has failed. */
-static const char *explain(int error)
+static const struct idle_clock closed = {
+	.map = -1, .link = {-1, -1, -1, -1}, .setting = -1, .watch = -1};
+
+static void close_file(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The file stays open, as otherwise the kernel may forget what is watched.  It may be missing, and so may the watch. */
+static void watch_setting(struct idle_clock *c)
+{
+	c->setting = open(FTRACE, O_RDONLY | O_CLOEXEC);
+	c->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	inotify_add_watch(c->watch, FTRACE, IN_MODIFY);
+}
+
+bool idle_clock_is_silenced(struct idle_clock *c)
+{
+	char value = '1', writes[1024];
+
+	if (read(c->watch, writes, sizeof(writes)) > 0)
+		c->silenced = true;
+	if (pread(c->setting, &value, 1, 0) == 1 && value == '0')
+		c->silenced = true;
+	return c->silenced;
+}
+
+/* What may help where bpf(2) has failed; NULL: nothing is known. */
+static const char *advice(int error)
 {
 	char self[256] = "";
 
-	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
-		strcpy(self, program_invocation_name);
-	if (error == EPERM)
-		return text_of(
-			"bpf(2) needs CAP_BPF and CAP_PERFMON: become root, or run "
-			"'setcap cap_bpf,cap_perfmon+ep %s'; a lockdown of the kernel, a security "
-			"module or a container may forbid it, too",
-			printable(self));
-	return text_of("bpf(2): error %d (%s): the kernel needs CONFIG_BPF_JIT and "
-		       "CONFIG_FUNCTION_TRACER",
-		       error, strerror(error));
+	switch (error) {
+	case EPERM:
+		if (kernel_permits(CAP_BPF, CAP_PERFMON))
+			return "a lockdown of the kernel, a security module or a container "
+			       "forbids it";
+		if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+			strcpy(self, program_invocation_name);
+		return text_of("it needs CAP_BPF and CAP_PERFMON: become root, or run "
+			       "'setcap cap_bpf,cap_perfmon+ep %s'",
+			       printable(self));
+	case E2BIG:
+		return "other programs have attached as many BPF programs as the kernel takes (38 "
+		       "to a function): end one";
+	case EMFILE: return "raise the limit of open files (ulimit -n)";
+	case ENOSYS:
+	case EINVAL:
+	case EOPNOTSUPP:
+		return "the kernel needs CONFIG_BPF_SYSCALL, CONFIG_BPF_JIT and "
+		       "CONFIG_FUNCTION_TRACER";
+	default: return NULL;
+	}
+}
+
+/* Why a system call has failed. */
+static const char *explain(const char *call, int error)
+{
+	const char *help;
+
+	if (error == ENOTSUPP) /* strerror(3) does not know it */
+		error = EOPNOTSUPP;
+	help = advice(error);
+	return text_of("%s: %s%s%s", call, strerror(error), help != NULL ? ": " : "",
+		       help != NULL ? help : "");
 }
 
 const char *idle_clock_open(struct idle_clock *c, int last)
 {
-	union bpf_attr a = {.map_type = BPF_MAP_TYPE_ARRAY};
+	union bpf_attr a;
 	struct bpf_insn program[CODE_MAX];
 	uint32_t id[IDLE_CLOCK_HOOKS];
 	void *map = MAP_FAILED;
 	const char *why;
 	int k;
 
-	*c = (struct idle_clock){.map = -1, .link = {-1, -1, -1, -1}};
+	*c = closed;
 #if !(defined(__x86_64__) || defined(__aarch64__)) || !defined(__LP64__)
 	return "it works on 64-bit x86 and arm64 only";
 #endif
+	watch_setting(c);
 	c->size = ((size_t)last + 1) << CPU_SHIFT;
+	memset(&a, 0, sizeof(a));
+	a.map_type = BPF_MAP_TYPE_ARRAY;
 	a.key_size = sizeof(uint32_t);
 	a.value_size = (uint32_t)c->size;
 	a.max_entries = 1;
 	a.map_flags = BPF_F_MMAPABLE;
 	c->map = bpf(BPF_MAP_CREATE, &a);
 	/* Who may not use bpf(2) need not read the megabytes of that file. */
-	why = c->map < 0 ? explain(errno) : hooks_find(KERNEL_BTF, id);
+	why = c->map < 0 ? explain("bpf(2)", errno) : hooks_find(KERNEL_BTF, id);
 	if (why != NULL) {
 		idle_clock_close(c);
 		return why;
@@ -301,7 +362,7 @@ const char *idle_clock_open(struct idle_clock *c, int last)
 	}
 	if (map != MAP_FAILED && k == IDLE_CLOCK_HOOKS)
 		return NULL;
-	why = explain(errno);
+	why = explain(map == MAP_FAILED ? "mmap(2)" : "bpf(2)", errno);
 	idle_clock_close(c);
 	return why;
 }
@@ -322,9 +383,9 @@ void idle_clock_close(struct idle_clock *c)
 	if (c->cpu != NULL)
 		munmap((void *)(uintptr_t)c->cpu, c->size); /* NOLINT(performance-no-int-to-ptr) */
 	for (k = 0; k < IDLE_CLOCK_HOOKS; k++)
-		if (c->link[k] >= 0)
-			close(c->link[k]);
-	if (c->map >= 0)
-		close(c->map);
-	*c = (struct idle_clock){.map = -1, .link = {-1, -1, -1, -1}};
+		close_file(c->link[k]);
+	close_file(c->watch);
+	close_file(c->setting);
+	close_file(c->map);
+	*c = closed;
 }

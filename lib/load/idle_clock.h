@@ -35,12 +35,21 @@ struct idle_clock_cpu {
 
 struct idle_clock {
 	int map, link[IDLE_CLOCK_HOOKS];
+	int setting,
+		watch; /* kernel.ftrace_enabled, and an inotify(7) instance that sees writes to it */
+	_Atomic bool silenced;                     /* for good: see below */
 	const volatile struct idle_clock_cpu *cpu; /* NULL: not open */
 	size_t size;                               /* of that memory, in bytes */
 };
 
 /* Starts the clock of CPUs 0 to `last`.  Returns NULL, or what this machine lacks for it. */
 const char *idle_clock_open(struct idle_clock *c, int last);
+
+/*
+ * Whether the programs may have missed something since the start: nothing calls them while kernel.ftrace_enabled is 0.
+ * That lasts until another start, since a CPU that was busy when it became 1 again would count wrong as long as it is.
+ */
+bool idle_clock_is_silenced(struct idle_clock *c);
 
 /* For how long a CPU was idle, in seconds, up to a moment of CLOCK_MONOTONIC that has just passed. */
 double idle_clock_seconds(const struct idle_clock *c, int cpu, uint64_t ns);

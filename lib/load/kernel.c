@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <linux/btf.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 
 const char *const kernel_option_name[KERNEL_OPTIONS] = {"irq_time_accounting",
@@ -101,4 +103,16 @@ double kernel_hz(void)
 
 	free(all);
 	return hz;
+}
+
+bool kernel_permits(int one, int two)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{.effective = 0}};
+	uint64_t has;
+
+	syscall(SYS_capget, &header, data);
+	has = (uint64_t)data[1].effective << 32 | data[0].effective;
+	return has & UINT64_C(1) << CAP_SYS_ADMIN ||
+	       (has & UINT64_C(1) << one && has & UINT64_C(1) << two);
 }

@@ -1,5 +1,5 @@
 /*
- * kernel.h: options with which the kernel was built, and which decide what its clocks count.
+ * kernel.h: options with which the kernel was built, and which decide what its clocks count; what it permits.
  *
  *	if (kernel_option(KERNEL_IRQ_TIME) == 1)
  *		...
@@ -24,3 +24,6 @@ int kernel_option(enum kernel_option o);
 
 /* The timer's interrupts per second, CONFIG_HZ; NAN if /boot/config-RELEASE cannot be read. */
 double kernel_hz(void);
+
+/* Whether this thread has these two capabilities (linux/capability.h), or CAP_SYS_ADMIN, of which they are parts. */
+bool kernel_permits(int one, int two);

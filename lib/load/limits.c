@@ -30,7 +30,9 @@ static const struct {
 	{"calibration", "the load is below 0: the machine was not idle when it was calibrated, or "
 			"has changed since: run 'cyclesoak -C' on the idle machine"},
 	{"soaked_already", NULL},
-	{"not_measured", "/proc/stat could not be read: the load is not measured"},
+	{"not_measured",
+	 "/proc/stat could not be read, or kernel.ftrace_enabled was changed: the load is "
+	 "not measured: start again"},
 	{"scheduler", "a sched_ext scheduler runs and may prefer the soakers: the load is unsafe: "
 		      "use --idle"},
 	{"other", NULL},

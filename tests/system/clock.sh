@@ -91,6 +91,22 @@ it 'cyclesoak --idle: while a CPU is offline the load is not measured'; ( begin
 	tail -n 1 online | jq -e '.load_percent > 0 and (.unsafe // [] | index("cpu_offline")) == null'
 	kill -TERM $launched
 ); ok
+it 'cyclesoak --idle: while kernel.ftrace_enabled is 0 the clock is an error that names it'; ( begin
+	echo 0 >/proc/sys/kernel/ftrace_enabled
+	fails "kernel.ftrace_enabled is 0: 'sysctl kernel.ftrace_enabled=1'" cyclesoak --idle=clock -n 1
+	cyclesoak --idle=clock -- true 2>err || true
+	echo 1 >/proc/sys/kernel/ftrace_enabled
+	grep 'kernel.ftrace_enabled is 0' err
+); ok
+it 'cyclesoak --idle: after kernel.ftrace_enabled was 0, also within a period, the load is not measured'; ( begin
+	starting 'load_percent\|error' cyclesoak --idle=clock --json -p 2
+	echo 0 >/proc/sys/kernel/ftrace_enabled
+	echo 1 >/proc/sys/kernel/ftrace_enabled
+	sed -u '/"seconds"/q' <&3 >silenced
+	jq -e '.unsafe == ["not_measured"] and (has("load_percent") | not)' silenced
+	kill -TERM $launched
+	grep 'kernel.ftrace_enabled was changed' <&3
+); ok
 it 'cyclesoak --idle: where the kernel has no BTF the error says so'; ( begin
 	fails '/sys/kernel/btf/vmlinux: .*: the kernel needs CONFIG_DEBUG_INFO_BTF' \
 	    unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec cyclesoak --idle -n 1'

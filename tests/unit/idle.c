@@ -158,9 +158,8 @@ static void test_width(void)
 static void test_clock(void)
 {
 	const struct idle_clock_cpu counts = {.word = 6000000001 - 2 * (now_ns() - 2000000000)};
-	const struct idle_clock clock = {.cpu = &counts};
-	const struct instrument in = {
-		.clock = (struct idle_clock *)&clock, .whole = true, .online = CPUS_MAX};
+	struct idle_clock clock = {.cpu = &counts, .setting = -1, .watch = -1};
+	const struct instrument in = {.clock = &clock, .whole = true, .online = CPUS_MAX};
 	const struct cpus first = {1, {0}}, both = {2, {0, 8191}};
 	struct calibration c = {.cpus = first};
 	struct load_sample at[3];
