@@ -35,9 +35,12 @@ RANGE = re.compile(r"(.*)\[([0-9]{1,4})-([0-9]{1,4})\](.*)$")
 # Options that zc-hosts sets itself, or that change the report.
 RESERVED = {
     "zcc": "-s --server -p --port -c --cpu-load --idle -J --json --raw --request -r --runs --precision --save "
-    "--against -h --help -V --version -C --calibrate".split(),
-    "zcs": "-1 --once -p --port -c --cpu-load --idle -J --json --raw --reply -h --help -V --version".split(),
+    "--against -h --help -V --version -C --calibrate --json-stream --vs --setting --settle --columns --brief --compare "
+    "--dry-run --fail-above --retry".split(),
+    "zcs": "-1 --once -p --port -c --cpu-load --idle -J --json --raw --reply -h --help -V --version "
+    "--json-stream".split(),
 }
+FLAGS = "14678CJSVZcdhkqw"  # letters without an argument, which may stand in one word
 PATTERNS = ("incast", "pairs", "all-to-all")
 INSTRUMENTS = {"soak": "--cpu-load", "idle": "--idle"}  # how a host measures its load
 # The keywords of FILE: those of lists take several words.
@@ -126,7 +129,13 @@ def check_options(tool, words):
     for word in words:
         if not WORD.match(word):
             raise UsageError("%s: '%s': only letters, digits and _./,:=+@- are possible here" % (tool, word))
-        if word.partition("=")[0] in RESERVED[tool]:
+        name = word.partition("=")[0]
+        if word.startswith("--"):
+            names = [one for one in RESERVED[tool] if one.startswith(name)]  # it may be abbreviated
+        else:
+            end = len(word[1:]) - len(word[1:].lstrip(FLAGS)) + 2  # behind them an option has its argument
+            names = ["-" + letter for letter in word[1:end] if word[0] == "-" and "-" + letter in RESERVED[tool]]
+        if names:
             raise UsageError("%s: '%s': zc-hosts sets this option itself, or cannot use its report" % (tool, word))
 
 

@@ -123,6 +123,23 @@ def test_words():
         rejected(why, read, "hosts a b\n" + pattern + bad)
 
 
+# Options of zcc whose report zc-hosts can use, or that zcc rejects without one that is reserved.
+USABLE = """loops time bytes warmup streams content keep method send write buffer-size preload bind-cpu wait-server bind cport
+    bind-dev mptcp dscp cork nodelay rcvbuf sndbuf mss pace congestion timeout profile profile-stacks calibration force cpus
+    on-cpus wait wait-idle interval timestamps title quiet debug""".split()
+
+
+def test_options():
+    """each option of zcc is judged, also abbreviated or in a bundle"""
+    with open(os.path.join(os.path.dirname(__file__), "../../lib/send/options.c"), encoding="utf-8") as file:
+        rows = re.findall(r'^\t\{"[^"]*", "([a-z-]+)",(?!\s*\.instead)', file.read(), re.M)
+    reserved = [word[2:] for word in hosts_run.RESERVED["zcc"] if word.startswith("--")]
+    equal(sorted(set(rows)), sorted(USABLE + reserved))
+    for word in ("--req=1k", "--vs=-S", "--json-s", "-qc", "-dkJ", "-qs0", "-r3"):
+        rejected("zc-hosts sets", lambda one: hosts_run.check_options("zcc", [one]), word)
+    hosts_run.check_options("zcc", "-t 10 -b64k -Bc -dq -m send --warmup=1 --quiet".split())
+
+
 def test_rounds():
     """all-to-all: each sends to each once, and no host is twice in a round"""
     for hosts in ("ab", "abc", "abcdefg", "abcdefgh"):
