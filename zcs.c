@@ -199,7 +199,7 @@ static const struct option_row rows[] = {
 	{.help = "\nCPU load:\n"},
 	{"c", "cpu-load", NULL,
 	 "measure the CPU time that clients take from other programs, by keeping all CPUs busy: "
-	 "needs root in a container or a session of systemd; without a calibration by cyclesoak -C, zcs measures the idle host first",
+	 "needs root in a session of systemd, and more in a container: zc-recipes(7); without a calibration by cyclesoak -C, zcs measures the idle host first",
 	 AT(FLAG, gauge.soak), .not_with = "--idle"},
 	{"", "idle", "clock",
 	 "measure how busy clients make an idle machine; --idle=clock: by BPF programs",

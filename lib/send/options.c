@@ -199,7 +199,7 @@ static const struct option_row rows[] = {
 	{.help = "\nCPU load:\n", .is_shared = true},
 	{"c", "cpu-load", NULL,
 	 "measure the CPU time that the transfer takes from other programs, by keeping all CPUs "
-	 "busy: needs root in a container or a session of systemd",
+	 "busy: needs root in a session of systemd, and more in a container: zc-recipes(7)",
 	 AT(FLAG, gauge.soak)},
 	{"", "idle", "clock",
 	 "measure how busy the transfer makes an idle machine; --idle=clock: by BPF programs",
