@@ -1,17 +1,19 @@
 #include "lib/load/profile.h"
 
+#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "lib/load/kernel.h"
+
 #define SAMPLE_HZ    199 /* on each CPU: a prime, and no multiple of a tick */
 #define SAMPLE_CPUS  64  /* up to which it is that; on more CPUs it is less on each */
 #define SAMPLE_LEAST 29
 #define RING_BYTES   262144u /* of a CPU: more than a second of samples with long call chains */
 #define DRAIN_MS     500
-#define RECORD_MAX   65536u /* its size has 16 bits */
 
 #define OTHER_MOST 0.1  /* share of the load that may be in no group */
 #define LOST_MOST  0.01 /* share of the samples that may be lost */
@@ -22,8 +24,7 @@
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 #define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
 #define RESTRICT "/proc/sys/kernel/kptr_restrict"
-#define ALLOW                                                                                      \
-	"run it as root, or 'sysctl kernel.perf_event_paranoid=0 kernel.kptr_restrict=0' first"
+#define ALLOW    "'sysctl kernel.perf_event_paranoid=0 kernel.kptr_restrict=0' first"
 
 /* The events of a CPU, and the soaker there. */
 struct ring {
@@ -54,13 +55,12 @@ bool ring_each(const void *ring, uint64_t size, uint64_t tail, uint64_t head,
 	       void (*each)(void *arg, const struct perf_event_header *record), void *arg)
 {
 	const unsigned char *data = ring;
-	uint64_t *copy;
 	struct perf_event_header header;
 	uint64_t at, first;
+	void *copy;
 
 	if (head - tail > size)
 		return false;
-	copy = alloc_or_die(RECORD_MAX, 1, "a profile");
 	for (; head != tail; tail += header.size) {
 		at = tail & (size - 1);
 		/* Records are multiples of 8 bytes, so that no header is divided. */
@@ -71,11 +71,16 @@ bool ring_each(const void *ring, uint64_t size, uint64_t tail, uint64_t head,
 		    header.size % sizeof(uint64_t) != 0)
 			break;
 		first = header.size < size - at ? header.size : size - at;
+		if (first == header.size) {
+			each(arg, (const void *)(data + at));
+			continue;
+		}
+		copy = alloc_or_die(header.size, 1, "a profile");
 		memcpy(copy, data + at, first);
 		memcpy((unsigned char *)copy + first, data, header.size - first);
-		each(arg, (const struct perf_event_header *)copy);
+		each(arg, copy);
+		free(copy);
 	}
-	free(copy);
 	return head == tail;
 }
 
@@ -205,14 +210,20 @@ static int open_event(int cpu, bool by_timer, int hz)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Opens and maps the events of a CPU. */
-static bool ring_open(struct ring *r, int cpu, bool *by_timer, int hz)
+/* Whether this CPU has the event; what forbids events, or limits files, is found later. */
+static bool has_cycles(int cpu, int hz)
 {
-	r->fd = *by_timer ? -1 : open_event(cpu, false, hz);
-	if (r->fd < 0 && errno != EACCES && errno != EPERM && errno != EMFILE) {
-		*by_timer = true;
-		r->fd = open_event(cpu, true, hz);
-	}
+	const int fd = open_event(cpu, false, hz);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno == EACCES || errno == EPERM || errno == EMFILE;
+}
+
+/* Opens and maps the events of a CPU. */
+static bool ring_open(struct ring *r, int cpu, bool by_timer, int hz)
+{
+	r->fd = open_event(cpu, by_timer, hz);
 	if (r->fd < 0)
 		return false;
 	r->page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES, PROT_READ | PROT_WRITE,
@@ -221,6 +232,20 @@ static bool ring_open(struct ring *r, int cpu, bool *by_timer, int hz)
 		return true;
 	r->page = NULL;
 	return false;
+}
+
+/* What helps where events (PARANOID) or addresses (RESTRICT) are refused, and the file has this value. */
+static const char *advice(const char *file, long value)
+{
+	const bool is_events = strcmp(file, PARANOID) == 0;
+	const int capability = is_events ? CAP_PERFMON : CAP_SYSLOG;
+	const bool permits = kernel_permits(capability, capability);
+
+	if (!is_events && value > 1) /* it hides them from root, too */
+		return permits ? "'sysctl kernel.kptr_restrict=1' first" : ALLOW;
+	if (permits || (is_events && value <= 0))
+		return "a seccomp filter, a lockdown, a security module or a container forbids it";
+	return "run it as root, or " ALLOW;
 }
 
 /* Stores what is missing for events, or for the names of functions, and how to get it. */
@@ -233,7 +258,10 @@ static const char *explain(int error, const char *what, const char *file, char w
 	if (error != 0)
 		string_append(why, DIE_MAX, ": %s", strerror(error));
 	if (refused && file_read_line(file, value, sizeof(value)) == 0)
-		string_append(why, DIE_MAX, ": %s is %s: " ALLOW, strrchr(file, '/') + 1, value);
+		string_append(why, DIE_MAX, ": %s is %s: %s", strrchr(file, '/') + 1, value,
+			      advice(file, strtol(value, NULL, 10)));
+	if (error == EMFILE || error == ENFILE || error == ENOMEM)
+		return NO_PROFILE_LIMIT;
 	return refused ? NO_PROFILE_PERMISSION : NO_PROFILE_KERNEL;
 }
 
@@ -256,7 +284,7 @@ struct profile *profile_open(const struct cpus *cpus, const pid_t *soaker, const
 	struct profile *p = alloc_or_die(1, sizeof(*p), "a profile");
 	const int hz = sample_hz(cpus->n);
 	FILE *f;
-	int error;
+	int i, error;
 	char text[DIE_MAX];
 
 	pthread_mutex_init(&p->lock, NULL);
@@ -269,9 +297,11 @@ struct profile *profile_open(const struct cpus *cpus, const pid_t *soaker, const
 		profile_close(p);
 		return NULL;
 	}
+	for (i = 0; i < cpus->n; i++) /* one event for all, as each has weights of its own */
+		p->by_timer |= !has_cycles(cpus->id[i], hz);
 	for (; p->n < cpus->n; p->n++) {
 		p->ring[p->n].soaker = soaker[p->n];
-		if (!ring_open(&p->ring[p->n], cpus->id[p->n], &p->by_timer, hz)) {
+		if (!ring_open(&p->ring[p->n], cpus->id[p->n], p->by_timer, hz)) {
 			*missing = explain(errno, "perf_event_open(2)", PARANOID, why);
 			p->n += p->ring[p->n].fd >= 0;
 			profile_close(p);

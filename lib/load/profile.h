@@ -40,6 +40,7 @@ struct profile_shares {
 /* The values of `no_profile=`: why there is none. */
 #define NO_PROFILE_PERMISSION "permission" /* perf_event_open(2) or the addresses of functions */
 #define NO_PROFILE_KERNEL     "kernel"     /* it lacks either */
+#define NO_PROFILE_LIMIT      "limit"      /* of open files or memory */
 
 /*
  * Opens the events of these CPUs, of which each has the thread of its soaker, and reads the names of functions.  To be

@@ -206,24 +206,22 @@ static struct symbol *find(const struct symbols *s, uint64_t address)
 /* The group of the first pattern that a function matches. */
 static enum profile_group look_up(const struct symbol *one)
 {
-	char name[256], *rest, *copy, *pattern;
+	char name[256], pattern[64];
 	enum profile_group group = PROFILE_UNKNOWN;
-	const char *subject;
+	const char *module = one->module != NULL ? one->module + 1 : "", *next;
+	bool is_module;
 	size_t i;
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(one->name, "."), one->name);
 	for (i = 0; i < sizeof(groups) / sizeof(groups[0]) && group == PROFILE_UNKNOWN; i++) {
-		rest = copy = strdup(groups[i].patterns);
-		while ((pattern = strsep(&rest, " ")) != NULL) {
-			subject = name;
-			if (*pattern == '[') {
-				pattern++;
-				subject = one->module != NULL ? one->module + 1 : "";
-			}
-			if (*pattern != '\0' && fnmatch(pattern, subject, 0) == 0)
+		for (next = groups[i].patterns; *next != '\0'; next += strspn(next, " ")) {
+			is_module = *next == '[';
+			next += is_module;
+			snprintf(pattern, sizeof(pattern), "%.*s", (int)strcspn(next, " "), next);
+			next += strcspn(next, " ");
+			if (fnmatch(pattern, is_module ? module : name, 0) == 0)
 				group = groups[i].group;
 		}
-		free(copy);
 	}
 	return group;
 }

@@ -51,13 +51,20 @@ it 'zcc --profile: an event for each CPU, which samples all tasks, up to 199 tim
 ); ok
 it 'zcc --profile where events are refused: a line says what is missing, and the transfer is made'; ( begin; need strace
 	refused EACCES
-	grep -E -- "--profile: no profile is measured: perf_event_open\(2\): Permission denied: perf_event_paranoid is -?[0-9]: run it as root, or 'sysctl kernel.perf_event_paranoid=0 kernel.kptr_restrict=0' first" err
+	advice="run it as root, or 'sysctl kernel.perf_event_paranoid=0 kernel.kptr_restrict=0' first"
+	[ "$(id -u)" -ne 0 ] || advice='a seccomp filter, a lockdown, a security module or a container forbids it'
+	grep -E -- "--profile: no profile is measured: perf_event_open\(2\): Permission denied: perf_event_paranoid is -?[0-9]: $advice" err
 	holds out '.end | .sum_received.bytes == 1000000 and .host.no_profile == "permission" and .host.profile == null'
 ); ok
 it 'zcc --profile where the kernel has no events: JSON has that, too'; ( begin; need strace
 	refused ENOSYS
 	grep -e '--profile: no profile is measured: perf_event_open(2): Function not implemented$' err
 	holds out '.end.host.no_profile == "kernel"'
+); ok
+it 'zcc --profile where too many files are open: JSON says limit, not that the kernel lacks events'; ( begin; need strace
+	refused EMFILE
+	grep -e '--profile: no profile is measured: perf_event_open(2): Too many open files$' err
+	holds out '.end.host.no_profile == "limit"'
 ); ok
 it 'cyclesoak --profile without a descriptor to end its thread by: there is no profile, and the program ends'; ( begin; need strace
 	soaking strace -f -o /dev/null -e trace=eventfd2 -e inject=eventfd2:error=EMFILE "$cyclesoak" --profile true

@@ -7,7 +7,7 @@
 
 #define SIZE 64 /* bytes of the ring */
 
-static unsigned char ring[SIZE];
+static _Alignas(8) unsigned char ring[SIZE];
 static uint64_t head, seen, sum;
 
 static void start(uint64_t at)
