@@ -209,7 +209,8 @@ void soaker_yields(const struct soaker *s, const struct cpus *cpus, struct yield
 
 /*
  * Lets the soakers settle, and warns if they do not yield.  Soakers that do may still take 0.3 % of a CPU, a whole
- * timer tick at once: hardly in three trials in a row.
+ * timer tick at once.  Beside a program that wakes up often a third of the trials have such a tick, and one is forgiven:
+ * hardly three trials in a row have two.
  */
 static void try_yield(struct soaker *s, const struct cpus *cpus)
 {
@@ -219,11 +220,11 @@ static void try_yield(struct soaker *s, const struct cpus *cpus)
 	sleep_ns(SOAK_SETTLE_NS);
 	do
 		soaker_yields(s, cpus, &y);
-	while ((y.kept < YIELD_KEPT || y.late > YIELD_LATE) && --tries > 0);
+	while ((y.forgiven < YIELD_KEPT || y.late > YIELD_LATE) && --tries > 0);
 	if (tries > 0)
 		return;
 	s->weight = true;
-	if (y.kept < YIELD_KEPT)
+	if (y.forgiven < YIELD_KEPT)
 		warnx("the soakers do not yield: a thread beside them kept %.0f%% of its CPU: "
 		      "the load is unsafe, and other programs are slowed: use --idle",
 		      100 * y.kept);
