@@ -23,7 +23,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -123,20 +122,34 @@ const char *plural(uint64_t n);
 void *alloc_or_die(size_t n, size_t size, const char *what);
 
 /*
- * To be called first: makes SIGPIPE and SIGXFSZ ordinary errors, and buffers stdout.  A signal handler sets
- * `stop`, unless it is NULL, to the signal that ends the program.
+ * To be called first: opens the standard descriptors that are closed, makes SIGPIPE and SIGXFSZ ordinary errors,
+ * unblocks the stop signals, lets children be waited for, and buffers stdout.  A signal handler sets `stop`, unless it
+ * is NULL, to the signal that ends the program.
  */
 void init_program(const _Atomic int *stop);
-
-/* Stores the signals that init_program() ignores, less those that were ignored before: a command has their default. */
-void signals_ignored_here(sigset_t *set);
 
 /* Raises the limit of open files as far as may be, but not that of commands, and returns it. */
 uint64_t files_allow_most(void);
 
-/* posix_spawnp(3), with the limit of open files that this program was started with.  A signal handler may call it. */
-int command_spawn(pid_t *pid, const char *name, const posix_spawn_file_actions_t *files,
-		  const posix_spawnattr_t *attributes, char *const argv[]);
+/*
+ * Makes blocked and ignored signals, and the limit of open files, what they were when the program was started:
+ * exec(3) is to follow.
+ */
+void become_as_started(void);
+
+struct command_start {
+	const char *name; /* as execvp(3) looks for it */
+	char *const *argv;
+	int file[3]; /* what the command has as its standard input, output and error */
+	bool own_session;
+	_Atomic pid_t *id; /* stored before the command can do anything; NULL: it is not */
+};
+
+/*
+ * Starts a command with what become_as_started() restores.  Returns its process id, or -1 with errno.  A signal handler
+ * may call it.
+ */
+pid_t command_start(const struct command_start *c);
 
 /* printf(3) to stdout, and report_flush() if `fmt` ends a line: who reads a pipe gets whole lines. */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -163,12 +176,21 @@ int stdout_flush(void);
  */
 void stop_signals(sigset_t *set);
 
+/* Stores the signals that would end the program now: they are neither caught nor ignored. */
+void deadly_signals(sigset_t *set);
+
 /*
- * Installs `handler` for these signals, without SA_RESTART, and blocks them in the calling thread
+ * Installs `handler` for the stop signals, without SA_RESTART, and blocks them in the calling thread
  * and its threads to come.  *unblocked, unless it is NULL, is the mask before: the main thread
- * waits with it, as in ppoll(2).
+ * waits with it, as in ppoll(2).  While it runs they are blocked, and it is not called for a repeated one.
  */
 void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
+
+/*
+ * To be called for each stop signal that is taken.  Returns whether it is the same request as the one before: of the same
+ * number, within 0.2 s, as timeout(1) signals a program and then its process group.
+ */
+bool stop_is_repeated(int sig);
 
 /*
  * Files.

@@ -120,49 +120,39 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
  * A command.
  */
 
-/* Starts the command with the signal mask and the handlers that it would have without cyclesoak. */
-static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
+/* Whether the terminal sent a signal, which it sends to all processes in the foreground. */
+static bool is_of_terminal(const siginfo_t *info)
 {
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t ignored;
-	pid_t pid;
-	int e;
-
-	signals_ignored_here(&ignored);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setsigmask(&attributes, mask);
-	posix_spawnattr_setsigdefault(&attributes, &ignored);
-	posix_spawn_file_actions_init(&files);
-	if (opt.output != NULL)
-		posix_spawn_file_actions_adddup2(&files, m->command_stdout, STDOUT_FILENO);
-	e = command_spawn(&pid, argv[0], &files, &attributes, argv);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attributes);
-	if (e != 0) {
-		gauge_stop(&m->gauge);
-		command_die(argv[0], e);
-	}
-	return pid;
+	return info->si_code == SI_KERNEL &&
+	       (info->si_signo == SIGINT || info->si_signo == SIGQUIT || info->si_signo == SIGHUP);
 }
 
 /*
  * Measures the command, and returns its exit status.  A signal that was sent to cyclesoak is sent on to the
- * command; a signal of the terminal (SI_KERNEL) has reached the command already.
+ * command; one of the terminal has reached the command already.
  */
 static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, const sigset_t *old)
 {
-	pid_t pid = spawn_or_die(m, argv, old);
+	const struct command_start start = {
+		argv[0], argv, {STDIN_FILENO, m->command_stdout, STDERR_FILENO}, false, NULL};
+	const pid_t pid = command_start(&start);
+	pid_t ended;
 	siginfo_t info;
-	int status;
+	int status = 0;
 
-	while (TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG)) != pid) {
+	if (pid < 0) {
+		status = errno;
+		gauge_stop(&m->gauge);
+		command_die(argv[0], status);
+	}
+	while ((ended = TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG))) == 0) {
 		gauge_end(&m->gauge, &m->to, NULL); /* dies if the soakers have ended */
 		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD &&
-		    info.si_code != SI_KERNEL)
+		    !is_of_terminal(&info) && !stop_is_repeated(info.si_signo))
 			kill(pid, info.si_signo);
 	}
+	if (ended < 0)
+		die_errno("%s", argv[0]);
 	gauge_end(&m->gauge, &m->to, NULL);
 	/* A signal from here on ends the baseline after the command. */
 	sigprocmask(SIG_SETMASK, old, NULL);
@@ -200,8 +190,10 @@ static int measure(char **argv, int command_stdout)
 	 * The signals that end the program, and SIGCHLD, are from now on blocked except where it waits.  Before, they
 	 * end it: a command that has not started does not get a signal of the terminal.
 	 */
-	signal(SIGCHLD, SIG_DFL);
-	stop_signals(&set);
+	if (m.command)
+		deadly_signals(&set);
+	else
+		stop_signals(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &old);
 	catch_stop_signals_waiting(on_signal, NULL);
@@ -236,7 +228,6 @@ static int compare(struct commands *c)
 
 	opt.gauge.own = opt.commands.compare.settings.n > 0; /* a baseline is one of a setting */
 	environment_read(&c->environment);
-	signal(SIGCHLD, SIG_DFL);
 	catch_stop_signals_waiting(on_signal_of_runs, &unblocked);
 	sigprocmask(SIG_SETMASK, &unblocked, NULL);
 	error = commands_run(c, why);

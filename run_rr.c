@@ -50,6 +50,7 @@ int main(int argc, char **argv)
 	char *no_command[] = {NULL, NULL};
 	struct sched_param p;
 
+	init_program(NULL);
 	argv += options_read(&USAGE("run_rr", rows, true), argc, argv, &opt, NULL);
 	if (*argv == NULL) {
 		no_command[0] = shell();
@@ -64,6 +65,7 @@ int main(int argc, char **argv)
 			  "of at least %d (ulimit -r)",
 			  opt.priority);
 	}
+	become_as_started();
 	execvp(argv[0], argv);
 	command_die(argv[0], errno);
 }

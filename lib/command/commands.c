@@ -167,24 +167,25 @@ static void note(struct commands *c)
  * Runs a command until it ends, and stores in c->to what was counted until then.  A signal that is to end the comparison
  * goes to the command's session, a second one ends it.  Returns NULL or how the command failed.
  */
-static const char *run_command(struct commands *c, const char *text, bool silent)
+static const char *run_command(struct commands *c, const char *text)
 {
+	const char *error;
 	sigset_t set, before;
 	siginfo_t info;
-	int status = 0;
 	pid_t pid;
 
 	stop_signals(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &before);
-	pid = shell_start(text, silent);
+	pid = shell_start(text, c->opt->show_output ? SHELL_PRINTS : SHELL_IS_SILENT);
 	if (pid < 0)
 		die_errno("cannot run sh");
 	while (info.si_pid = 0, TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)pid, &info,
 							  WEXITED | WNOHANG | WNOWAIT)) == 0 &&
 					info.si_pid == 0) {
 		gauge_end(&c->gauge, &c->to, NULL); /* dies if the soakers have ended */
-		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD) {
+		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD &&
+		    !stop_is_repeated(info.si_signo)) {
 			kill(-pid, *c->stop > 0 ? SIGKILL : info.si_signo);
 			*c->stop = info.si_signo;
 		}
@@ -192,9 +193,25 @@ static const char *run_command(struct commands *c, const char *text, bool silent
 	gauge_end(&c->gauge, &c->to, NULL);
 	if (*c->stop > 0)
 		shell_end(pid); /* with what it has started, and left */
-	shell_wait(pid, &status, UINT64_MAX);
+	shell_wait(pid, NULL, NULL, UINT64_MAX, &error);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	return shell_error(status);
+	return error;
+}
+
+/* Runs the command of --prepare. */
+static const char *run_prepare(const struct commands *c, char why[DIE_MAX])
+{
+	const pid_t pid = shell_start(c->opt->prepare, SHELL_PRINTS);
+	const char *error = "interrupted";
+
+	if (pid < 0)
+		error = strerror(errno);
+	else if (!shell_wait(pid, "--prepare", c->stop, UINT64_MAX, &error))
+		(void)shell_end_running();
+	if (error == NULL)
+		return NULL;
+	snprintf(why, DIE_MAX, "--prepare: %s", error);
+	return why;
 }
 
 /* Enters the setting of a run, and waits until it has settled. */
@@ -220,12 +237,10 @@ static const char *prepare(struct commands *c, int i, char why[DIE_MAX])
 
 	if (error == NULL && *c->stop == 0 && c->opt->prepare != NULL) {
 		gauge_stop(&c->gauge); /* the runs before and after it share no baseline */
-		error = run_command(c, c->opt->prepare, false);
-		if (error != NULL)
-			snprintf(why, DIE_MAX, "--prepare: %s", error);
+		error = run_prepare(c, why);
 	}
 	if (error != NULL)
-		return why;
+		return error;
 	busy = *c->stop == 0 ? gauge_wait_idle(&c->gauge, c->setup, c->stop) : NULL;
 	if (busy != NULL && *c->stop == 0)
 		warnx("%s", busy);
@@ -285,7 +300,7 @@ static const char *run(void *commands, int i, const char *place, char why[DIE_MA
 		if (error != NULL)
 			return die_line(error, why);
 		gauge_begin(&c->gauge, &c->from, NULL);
-		error = run_command(c, c->opt->command[i % (c->opt->n + 1)], !c->opt->show_output);
+		error = run_command(c, c->opt->command[i % (c->opt->n + 1)]);
 		if (*c->stop > 0)
 			return "interrupted";
 		if (error != NULL) {
@@ -343,6 +358,7 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 	const char *error;
 
 	c->settings = c->opt->compare.settings;
+	c->settings.stop = c->stop;
 	open_plan(c);
 	*comparison = (struct comparison){.plan = &c->plan,
 					  .opt = &c->opt->compare,
@@ -360,7 +376,9 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 	gauge_mark_open(&c->gauge, &c->from);
 	gauge_mark_open(&c->gauge, &c->to);
 	c->each = alloc_or_die((size_t)c->gauge.file.cpus.n, sizeof(*c->each), "load");
-	shell_open();
+	error = shell_open();
+	if (error != NULL)
+		die("%s", error);
 	settings_catch();
 	if (!c->json && c->opt->compare.columns.n == 0)
 		comparison_print_size(comparison);

@@ -3,11 +3,14 @@
 #include "lib/compare/shell.h"
 
 #define RESTORE_NS 30000000000u /* for which a command may run that restores the base */
+#define LOCK_NS    2000000000u  /* for which another program may still have the lock */
+#define LOCK_FILE  "/dev/zero"
 
-enum { TO_RESTORE, RESTORING, RESTORED }; /* states of the base */
+enum { TO_RESTORE, RESTORING, RESTORED, FAILED }; /* states of the base */
 
 static _Atomic int base;
 static struct settings *entered; /* whose commands were begun; NULL: none were */
+static int lock = -1;            /* the descriptor that has the lock of the machine's settings */
 
 const char *setting_add(struct settings *s, char *text)
 {
@@ -40,114 +43,189 @@ void setting_take(const struct option_row *o, char *text, void *to)
 
 static void restore_at_exit(void)
 {
-	if (settings_restore())
+	if (settings_restore(false))
 		return;
 	fflush(NULL);
 	_exit(die_failure());
 }
 
-static void on_other(int sig)
-{
-	(void)shell_end_running();
-	(void)settings_restore();
-	signal(sig, SIG_DFL);
-	raise(sig);
-}
-
 void settings_catch(void)
 {
-	static const int signals[] = {SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2};
-	const struct sigaction new = {.sa_handler = on_other};
-	struct sigaction old;
-	size_t i;
+	struct sigaction new = {.sa_handler = settings_die_of};
+	int sig;
 
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-			sigaction(signals[i], &new, NULL);
+	deadly_signals(&new.sa_mask);
+	for (sig = 1; sig <= SIGRTMAX; sig++)
+		if (sigismember(&new.sa_mask, sig) == 1)
+			sigaction(sig, &new, NULL);
+}
+
+/* The text of a lock that cannot be had. */
+static const char *lock_error(struct flock *l, char why[DIE_MAX])
+{
+	char name[64];
+
+	if (errno != EAGAIN && errno != EACCES) {
+		snprintf(why, DIE_MAX, "--setting: cannot lock " LOCK_FILE ": %s", strerror(errno));
+		return why;
+	}
+	/* The id is one of the holder's PID namespace: here it may be another program's. */
+	if (fcntl(lock, F_OFD_GETLK, l) != 0 || l->l_type == F_UNLCK ||
+	    file_read_line(text_of("/proc/%jd/comm", (intmax_t)l->l_len), name, sizeof(name)) !=
+		    0 ||
+	    (strcmp(name, "zcc") != 0 && strcmp(name, "cyclesoak") != 0))
+		strcpy(name, "a program of another PID namespace or user");
+	snprintf(
+		why, DIE_MAX,
+		"--setting: the settings of this host are being changed already, by %s (pid %jd): wait "
+		"for it or stop it",
+		name, (intmax_t)l->l_len);
+	return why;
+}
+
+/*
+ * Takes the lock of the machine's settings, as two programs would change them under each other's runs.  It is a lock of
+ * fcntl(2) on the device node whose flock(2) is the soakers' lock, and independent of that.  It begins at byte 0, and its
+ * length is the id of its holder, which nothing else tells.  Another program still has it after some time: it may have
+ * started this one, so that waiting for its end would be a deadlock.
+ */
+static const char *take_lock(const struct settings *s, char why[DIE_MAX])
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = getpid()};
+	const uint64_t until = now_ns() + LOCK_NS;
+
+	lock = open_retry(LOCK_FILE, O_RDWR);
+	while (fcntl(lock, F_OFD_SETLK, &l) != 0) {
+		if (now_ns() > until || (errno != EAGAIN && errno != EACCES))
+			return lock_error(&l, why);
+		if (*s->stop > 0)
+			return "interrupted";
+		sleep_ns(SHELL_LOOK_NS);
+	}
+	return NULL;
+}
+
+static void unlock(void)
+{
+	close(lock);
+	lock = -1;
+}
+
+/* What is to be done before a command. */
+static const char *prepare(struct settings *s, char why[DIE_MAX])
+{
+	const char *error = lock < 0 ? shell_open() : NULL;
+
+	if (error == NULL && lock < 0 && (error = take_lock(s, why)) != NULL)
+		unlock();
+	if (error == NULL && entered == NULL) {
+		settings_catch();
+		atexit(restore_at_exit);
+	}
+	if (error == NULL)
+		entered = s;
+	return error;
+}
+
+static const char *name_of(const struct setting_command *c)
+{
+	return text_of("--setting %s", c->name);
 }
 
 const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
 {
 	const struct setting_command *c = &s->all[i];
 	const char *error;
-	int status = 0;
 	pid_t pid;
 
 	if (s->present == i)
 		return NULL;
-	shell_open();
-	if (entered == NULL) {
-		settings_catch();
-		atexit(restore_at_exit);
-	}
-	entered = s;
+	error = prepare(s, why);
+	if (error != NULL)
+		return error;
 	base = TO_RESTORE;
 	s->present = -1;
-	pid = shell_start(c->command, false);
-	error = pid < 0 ? strerror(errno) : NULL;
-	if (pid > 0 && shell_wait(pid, &status, UINT64_MAX))
-		error = shell_error(status);
+	pid = shell_start(c->command, i == 0 ? SHELL_STAYS : SHELL_PRINTS);
+	if (pid < 0) {
+		error = strerror(errno);
+	} else if (!shell_wait(pid, name_of(c), s->stop, UINT64_MAX, &error)) {
+		(void)settings_restore(true);
+		return "interrupted";
+	}
 	if (error == NULL)
 		s->present = i;
 	else
-		snprintf(why, DIE_MAX, "--setting %s: %s", c->name, error);
+		snprintf(why, DIE_MAX, "%s: %s", name_of(c), error);
 	return error == NULL ? NULL : why;
 }
 
 /* Ends the command that runs, which may have changed a part of what it is to change, and restores the base. */
-static const char *restore(struct settings *s)
+static const char *restore(const struct settings *s)
 {
 	const uint64_t until = now_ns() + RESTORE_NS;
-	int status = 0;
+	const char *error;
 	pid_t pid;
 
 	if (!shell_end_running())
 		return "a command that runs cannot be ended";
-	pid = shell_start(s->all[0].command, false);
+	pid = shell_start(s->all[0].command, SHELL_STAYS);
 	if (pid < 0)
 		return strerror(errno);
-	if (shell_wait(pid, &status, until))
-		return shell_error(status);
+	if (shell_wait(pid, name_of(&s->all[0]), NULL, until, &error))
+		return error;
 	kill(-pid, SIGKILL);
 	return "its command did not end in 30 seconds";
 }
 
 /* warnx(3) may wait for a lock that the interrupted thread has. */
-bool settings_restore(void)
+static void print_line(const char *before, const char *name, const char *behind, const char *why)
+{
+	char line[DIE_MAX] = "";
+
+	string_append(line, sizeof(line), "%s: %s%s%s%s\n", program_invocation_short_name, before,
+		      name, behind, why);
+	(void)!write(STDERR_FILENO, line, strlen(line));
+}
+
+bool settings_restore(bool by_signal)
 {
 	struct settings *s = entered;
 	int state = TO_RESTORE;
-	char line[DIE_MAX] = "";
 	sigset_t all, before;
 	const char *error;
 
-	if (s == NULL || s->present == 0)
+	if (s == NULL)
 		return true;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	if (!atomic_compare_exchange_strong(&base, &state, RESTORING)) {
-		/* Another thread restores the base, and then ends the program. */
-		while (base == RESTORING)
-			sleep_ns(SHELL_LOOK_NS);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-		return true;
+	if (atomic_compare_exchange_strong(&base, &state, RESTORING)) {
+		if (by_signal && s->present != 0)
+			print_line("ending; restoring '", s->all[0].name, "', for 30 s at most",
+				   "");
+		error = s->present != 0 ? restore(s) : NULL;
+		if (error != NULL)
+			print_line("--setting ", s->all[0].name, " is not restored: ", error);
+		unlock();
+		base = error == NULL ? RESTORED : FAILED;
 	}
-	error = restore(s);
-	if (error != NULL) {
-		string_append(line, sizeof(line), "%s: --setting %s is not restored: %s\n",
-			      program_invocation_short_name, s->all[0].name, error);
-		(void)!write(STDERR_FILENO, line, strlen(line));
-	}
-	base = RESTORED;
+	/* Another thread may restore the base, and then ends the program. */
+	while (base == RESTORING)
+		sleep_ns(SHELL_LOOK_NS);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error == NULL;
+	return base == RESTORED;
 }
 
 void settings_die_of(int sig)
 {
-	if (!settings_restore())
+	sigset_t set;
+
+	(void)shell_end_running();
+	if (!settings_restore(true))
 		_exit(die_failure());
 	signal(sig, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, sig); /* in a handler it is blocked */
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	raise(sig);
 	/* cppcheck-suppress unreachableCode ; the compiler does not know that raise(3) ends it */
 	_exit(128 + sig);

@@ -1,68 +1,114 @@
 #include "lib/compare/shell.h"
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 
-#define END_NS 5000000000u /* for which a command may go on after SIGTERM */
+#include "lib/load/keeper.h"
 
-/*
- * How commands are started.  posix_spawn(3) allocates no memory, in contrast to the functions that make its arguments,
- * and can be called by a signal handler.
- */
-static posix_spawnattr_t attributes;
-static posix_spawn_file_actions_t files, no_files;
-static _Atomic pid_t running; /* the command that was started last; 0: it was waited for */
+#define END_NS  2000000000u /* for which a command may go on after SIGTERM */
+#define NAME_NS 5000000000u /* after which a command that runs is named */
 
-void shell_open(void)
+/* The command that was started last, in memory that the keeper shares. */
+struct running {
+	_Atomic pid_t id; /* 0: it was waited for */
+	_Atomic bool stays;
+};
+
+static struct running *running; /* NULL: shell_open() was not called */
+static const char *running_text;
+static int null; /* a descriptor of /dev/null */
+
+/* Waits for the end of the program: no other process has the other end of the pipe. */
+static _Noreturn void keep(const int ends[2])
 {
-	static bool is_open;
-	sigset_t ignored, none;
+	struct pollfd program = {.fd = STDIN_FILENO};
 
-	if (is_open)
-		return;
-	is_open = true;
-	signals_ignored_here(&ignored);
-	sigemptyset(&none);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-						      POSIX_SPAWN_SETSID);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &ignored);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-	posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
-	posix_spawn_file_actions_init(&no_files);
-	posix_spawn_file_actions_addopen(&no_files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-	posix_spawn_file_actions_adddup2(&no_files, STDIN_FILENO, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&no_files, STDIN_FILENO, STDERR_FILENO);
+	keeper_become("zc-commands", ends, -1);
+	while (poll(&program, 1, -1) <= 0)
+		;
+	if (running->id > 0 && !running->stays)
+		shell_end(running->id);
+	_exit(EXIT_SUCCESS);
 }
 
-pid_t shell_start(const char *command, bool silent)
+const char *shell_open(void)
+{
+	int ends[2] = {-1, -1};
+	pid_t pid = -1;
+
+	if (running != NULL)
+		return NULL;
+	running = mmap(NULL, sizeof(*running), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	null = open_retry("/dev/null", O_RDWR);
+	if (running != MAP_FAILED && null >= 0 && pipe2(ends, O_CLOEXEC) == 0)
+		pid = fork();
+	if (pid == 0)
+		keep(ends);
+	close(ends[0]);
+	if (pid > 0)
+		return NULL;
+	running = NULL;
+	return text_of("cannot start commands: %s", strerror(errno));
+}
+
+pid_t shell_start(const char *command, int how)
 {
 	char *const argv[] = {"sh", "-c", (char *)command, NULL};
+	struct command_start c = {"/bin/sh", argv, {null, null, null}, true, &running->id};
 	struct pollfd p = {.fd = STDERR_FILENO};
-	sigset_t all, before;
-	pid_t pid;
 
 	poll(&p, 1, 0);
-	/* A handler of signals must know of the command. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	errno = command_spawn(&pid, "/bin/sh", silent || p.revents & POLLERR ? &no_files : &files,
-			      &attributes, argv);
-	pid = errno == 0 ? pid : -1;
-	running = pid > 0 ? pid : 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return pid;
+	if (how != SHELL_IS_SILENT && !(p.revents & POLLERR))
+		c.file[STDOUT_FILENO] = c.file[STDERR_FILENO] = STDERR_FILENO;
+	running->stays = how == SHELL_STAYS;
+	running_text = command;
+	return command_start(&c);
 }
 
-bool shell_wait(pid_t pid, int *status, uint64_t until)
+/* Returns whether a command has ended, and stores how it failed. */
+static bool has_ended(pid_t pid, const char **error)
 {
-	while (waitpid(pid, status, WNOHANG) == 0) {
-		if (now_ns() > until)
+	int status = 0;
+	const pid_t ended = waitpid(pid, &status, WNOHANG);
+
+	if (ended == 0 || (ended < 0 && errno == EINTR))
+		return false;
+	running->id = 0;
+	*error = ended < 0 ? text_of("the end of its command is not known: %s", strerror(errno))
+		 : WIFSIGNALED(status)
+			 ? text_of("its command was ended by signal %d", WTERMSIG(status))
+		 : status != 0 ? text_of("its command ended with status %d", WEXITSTATUS(status))
+			       : NULL;
+	return true;
+}
+
+/* warnx(3) may wait for a lock that an interrupted thread has. */
+static void name_command(const char *what)
+{
+	char line[DIE_MAX] = "";
+
+	string_append(line, sizeof(line) - 1, "%s: %s has run for 5 seconds: %s",
+		      program_invocation_short_name, what, running_text);
+	make_printable(line);
+	strcat(line, "\n");
+	(void)!write(STDERR_FILENO, line, strlen(line));
+}
+
+bool shell_wait(pid_t pid, const char *what, const _Atomic int *stop, uint64_t until,
+		const char **error)
+{
+	uint64_t name = what != NULL && isatty(STDERR_FILENO) ? now_ns() + NAME_NS : UINT64_MAX;
+
+	while (!has_ended(pid, error)) {
+		if ((stop != NULL && *stop > 0) || now_ns() > until)
 			return false;
+		if (now_ns() > name) {
+			name_command(what);
+			name = UINT64_MAX;
+		}
 		sleep_ns(SHELL_LOOK_NS);
 	}
-	running = 0;
 	return true;
 }
 
@@ -80,19 +126,10 @@ void shell_end(pid_t pid)
 
 bool shell_end_running(void)
 {
-	const pid_t pid = running;
-	int status;
+	const pid_t pid = running != NULL ? running->id : 0;
+	const char *error;
 
 	if (pid > 0)
 		shell_end(pid);
-	return pid == 0 || shell_wait(pid, &status, now_ns() + END_NS);
-}
-
-const char *shell_error(int status)
-{
-	if (status == 0)
-		return NULL;
-	if (WIFSIGNALED(status))
-		return text_of("its command was ended by signal %d", WTERMSIG(status));
-	return text_of("its command ended with status %d", WEXITSTATUS(status));
+	return pid == 0 || shell_wait(pid, NULL, NULL, now_ns() + END_NS, &error);
 }

@@ -1,10 +1,12 @@
 /*
  * shell.h: commands that sh(1) runs, each in a session of its own, so that a signal of the terminal does not reach it.
+ * If the program is killed, a keeper process ends the command that runs.
  *
- *	shell_open();
- *	pid = shell_start("ethtool -K eth0 tso off", false);
- *	shell_wait(pid, &status, UINT64_MAX);
- *	error = shell_error(status);
+ *	error = shell_open();
+ *	...
+ *	pid = shell_start("ethtool -K eth0 tso off", SHELL_PRINTS);
+ *	if (!shell_wait(pid, "--setting off", &stop, UINT64_MAX, &error))
+ *		shell_end_running();
  */
 #pragma once
 
@@ -12,27 +14,34 @@
 
 #define SHELL_LOOK_NS 10000000u /* between two looks at a command that is to end */
 
-/* To be called first, at least once. */
-void shell_open(void);
+enum {
+	SHELL_PRINTS,    /* what the command prints goes to standard error */
+	SHELL_IS_SILENT, /* or to /dev/null */
+	SHELL_STAYS      /* it prints, and it runs to its end even if the program is killed */
+};
+
+/* To be called first, at least once, before there are threads.  Returns NULL or what is wrong. */
+const char *shell_open(void);
 
 /*
- * Starts a command.  Its standard input is /dev/null; what it prints goes to standard error, or if it is silent or nobody
- * reads that to /dev/null, too.  No signal is blocked, nor ignored unless who started the program ignores it.  Returns
- * its id, or -1 with errno.  A signal handler may call it.
+ * Starts a command.  Its standard input is /dev/null; so is its output, too, if nobody reads standard error.  It has the
+ * signals that become_as_started() restores.  Returns its id, or -1 with errno.  A signal handler may call it.
  */
-pid_t shell_start(const char *command, bool silent);
-
-/* Waits until a command has ended, and stores its status.  Returns false if it has not until then.  A handler may call it. */
-bool shell_wait(pid_t pid, int *status, uint64_t until);
+pid_t shell_start(const char *command, int how);
 
 /*
- * Ends a command, and what it has started and left in its process group, by SIGTERM, and after 5 seconds by SIGKILL.  It
+ * Waits until a command has ended, and stores NULL, or how it failed: `its command ended with status 1`.  Returns false
+ * if it goes on at the time `until`, or when *stop is above 0; `stop` may be NULL.  Names on a terminal a command that takes
+ * long, by `what` it is for, unless that is NULL.  A signal handler may call it.
+ */
+bool shell_wait(pid_t pid, const char *what, const _Atomic int *stop, uint64_t until,
+		const char **error);
+
+/*
+ * Ends a command, and what it has started and left in its process group, by SIGTERM, and after 2 seconds by SIGKILL.  It
  * may have been waited for afterwards, unless it still ends.  A signal handler may call it.
  */
 void shell_end(pid_t pid);
 
 /* Ends the command that was started last, if it runs, and waits for it.  Returns false if it cannot be ended. */
 bool shell_end_running(void);
-
-/* Returns how a command ended, `its command ended with status 1`, by text_of(); NULL: well. */
-const char *shell_error(int status);

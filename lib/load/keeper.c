@@ -32,11 +32,8 @@ static int autogroup_lower(void)
 
 #define FILES_MAX 1024 /* descriptors that programs have when they start soakers */
 
-/*
- * Closes all descriptors that the keeper has inherited, except the lock, and makes the pipe its standard input: the
- * keeper must hold neither a port nor a terminal.  A keeper that held the write end would not see the program end.
- */
-static void keeper_close_files(const struct soaker *s, const int ends[2])
+/* A keeper that held the write end would not see the program end. */
+static void keeper_close_files(const int ends[2], int lock)
 {
 	const int null = open_retry("/dev/null", O_RDWR);
 	int fd;
@@ -46,11 +43,22 @@ static void keeper_close_files(const struct soaker *s, const int ends[2])
 		_exit(EXIT_FAILURE);
 	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
-	dup2(s->lock, KEEPER_LOCK);
+	dup2(lock >= 0 ? lock : null, KEEPER_LOCK);
 	/* Filters of system calls that are older than Linux 5.9 deny it (seccomp(2)). */
 	if (syscall(SYS_close_range, KEEPER_LOCK + 1, ~0u, 0) != 0)
 		for (fd = KEEPER_LOCK + 1; fd < FILES_MAX; fd++)
 			close(fd);
+}
+
+void keeper_become(const char *name, const int ends[2], int lock)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	prctl(PR_SET_NAME, name);
+	setsid();
+	keeper_close_files(ends, lock);
 }
 
 static void interrupt_poll(int sig)
@@ -116,13 +124,10 @@ _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 	sigset_t waiting;
 	int status;
 
+	keeper_become("zc-keeper", ends, s->lock);
 	sigfillset(&waiting);
-	sigprocmask(SIG_BLOCK, &waiting, NULL); /* only SIGKILL ends the keeper */
 	sigdelset(&waiting, SIGCHLD);
 	signal(SIGCHLD, interrupt_poll);
-	prctl(PR_SET_NAME, "zc-keeper");
-	setsid();
-	keeper_close_files(s, ends);
 	/* A group without a real-time budget takes no process of such a policy, as run_rr's is. */
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	atomic_store(&s->autogroup_errno, autogroup_lower());

@@ -62,6 +62,13 @@ struct soaker {
 };
 
 /*
+ * Makes this process, a child that does nothing but wait for the end of its program, a keeper of that name: with a session
+ * of its own, deaf to all signals but SIGKILL, and without the descriptors that it has inherited, so that it holds neither
+ * a port nor a terminal.  The read end of the pipe becomes its standard input; the lock stays, unless it is -1.
+ */
+void keeper_become(const char *name, const int ends[2], int lock);
+
+/*
  * The keeper starts the soakers and waits until they end, or the write end of the pipe is closed.  Its
  * exit status is 128 and the signal that killed the soakers, or EXIT_FAILURE if they ended otherwise.
  */

@@ -161,7 +161,6 @@ static const char *soaker_fork(struct soaker *s)
 	const char *why;
 	pid_t pid;
 
-	signal(SIGCHLD, SIG_DFL); /* were it ignored, the keeper could not be waited for */
 	if (pipe2(ends, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
 		why = text_of("cannot start the soakers: %s", strerror(errno));
 		close(ends[0]);

@@ -549,6 +549,7 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 
 	trials_prepare(&a->plan, opt);
 	a->settings = opt->compare.settings;
+	a->settings.stop = &a->run->stop;
 	a->remote_measures = gauge_is_wanted(&opt->gauge);
 	*c = (struct comparison){.plan = &a->plan,
 				 .opt = &opt->compare,

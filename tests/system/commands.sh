@@ -12,6 +12,8 @@ chmod +x unmeasured
 cyclesoak=$PWD/unmeasured
 # compare [options...]
 compare() { "$cyclesoak" --idle "$@"; }
+# One program at a time has settings; $turn has each of these wait for its turn.
+turn="flock -F $PWD/turn"
 log_has() { [ "$(paste -s -d ' ' log)" = "$1" ]; }
 
 beside 'commands run once a round, every second round in reverse, with --prepare before each; a row for each'; ( begin; need jq
@@ -33,7 +35,7 @@ beside '--json: an object for each run, then the comparison; the CPU seconds are
 		all(.runs[]; .seconds.mean > 0 and .seconds_ratio.ratio > 0) and .options.vs == ["exit 0"]'
 ) & later
 beside '--columns: the figures of each run as TSV, under the names of commands and settings'; ( begin
-	exits 0 compare -r 2 --vs "printf 'b\t'" --setting a=: --setting c=: --columns setting,command,instrument,seconds -- true
+	exits 0 $turn "$cyclesoak" --idle -r 2 --vs "printf 'b\t'" --setting a=: --setting c=: --columns setting,command,instrument,seconds -- true
 	printf '%s\t%s\t%s\n' setting command instrument a true idle a "printf 'b\t'" idle c true idle c "printf 'b\t'" idle >want
 	cut -f 1-3 out >names
 	{ cat want; sed 1d want | tac; } | diff - names
@@ -91,7 +93,7 @@ interrupted()
 		echo a >now
 		set -- --setting 'a=echo a >now' --setting 'b=echo b >now'
 		[ "$status" -ne 131 ] || set -- --vs ':; echo x >>log'
-		env --default-signal=INT,QUIT "$cyclesoak" --idle -r 5 "$@" -- \
+		$turn env --default-signal=INT,QUIT "$cyclesoak" --idle -r 5 "$@" -- \
 		    "[ \$(grep -c x log) -lt 2 ] || { $command; }; echo x >>log" >out 2>err &
 		run=$!
 		remember $run
@@ -166,10 +168,10 @@ beside '--dry-run prints the runs of a round in each setting, and runs nothing';
 ) & later
 
 beside 'a first setting that fails, or cannot be restored: the status is 125, also after a signal'; ( begin
-	exits 125 compare -r 1 --setting 'a=exit 7' --setting b=: -- true
+	exits 125 $turn "$cyclesoak" --idle -r 1 --setting 'a=exit 7' --setting b=: -- true
 	for command in true '[ ! -e flag ] || { kill $PPID; sleep 1000; }'; do
 		rm -f flag
-		exits 125 compare -r 1 --setting 'a=[ ! -e flag ]' --setting 'b=touch flag' -- "$command"
+		exits 125 $turn "$cyclesoak" --idle -r 1 --setting 'a=[ ! -e flag ]' --setting 'b=touch flag' -- "$command"
 		tail -n 1 err | grep -x 'cyclesoak: --setting a is not restored: its command ended with status 1'
 	done
 ) & later

@@ -12,7 +12,9 @@ start_zcs
 
 # settings [options...]: zcc with two settings, each of which writes its name to the file `now` and to `log`
 a='a=echo a >now; echo a >>log' b='b=echo b >now; echo b >>log'
-settings() { "$zcc" -s 0 -p "$PORT" --congestion reno --setting "$a" --setting "$b" "$@"; }
+# One program at a time has settings; $turn has each of these wait for its turn.
+turn="flock -F $PWD/turn"
+settings() { $turn "$zcc" -s 0 -p "$PORT" --congestion reno --setting "$a" --setting "$b" "$@"; }
 commands() { [ "$(paste -s -d ' ' log)" = "$1" ]; }
 is_now() { [ "$(cat now)" = "$1" ]; }
 
@@ -32,7 +34,7 @@ beside 'names of any bytes, in text, in TSV and in JSON: they are cut nowhere, a
 	long=$(printf '%0900d' 7)
 	name=$(printf 'tab\tnewline\n\033[1m \303\251 %s' "$long")
 	for format in '' --json; do
-		exits 0 "$zcc" -s 0 -p "$PORT" -r 1 -n 1 $format --setting "$name=:" --setting "$long=:" --save plan.tsv ../file
+		exits 0 $turn "$zcc" -s 0 -p "$PORT" -r 1 -n 1 $format --setting "$name=:" --setting "$long=:" --save plan.tsv ../file
 		[ -n "$format" ] || counts -ge 2 grep -c "$long" out
 		not grep "$(printf '\033')" out err plan.tsv
 	done
@@ -42,7 +44,7 @@ beside 'names of any bytes, in text, in TSV and in JSON: they are cut nowhere, a
 beside '--save and --against tell runs of two settings apart, and reject those of others'; ( begin
 	exits 0 settings -r 1 -n 1 --save plan.tsv ../file
 	exits 0 settings -r 1 -n 1 --save plan.tsv --against plan.tsv ../file
-	fails 'other runs' "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting c=: --setting b=: --against plan.tsv ../file
+	fails 'other runs' $turn "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting c=: --setting b=: --against plan.tsv ../file
 ) & later
 
 beside 'a command that fails ends the comparison, which prints its complete rounds'; ( begin
@@ -54,7 +56,7 @@ beside 'a command that fails ends the comparison, which prints its complete roun
 	commands 'a b c b a b c a'
 ) & later
 beside 'a first setting that cannot be restored is the last line, and the status'; ( begin
-	exits 1 "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting 'a=[ ! -e now ]' --setting "$b" ../file
+	exits 1 $turn "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting 'a=[ ! -e now ]' --setting "$b" ../file
 	tail -n 1 err | grep -x 'zcc: --setting a is not restored: its command ended with status 1'
 ) & later
 
@@ -67,6 +69,7 @@ way()
 		status=$2
 		shift 2
 		start_zcs
+		FROM=$turn
 		start_zcc run --setting "$a" --setting "$b" "$@"
 		wait_until [ -e now ]
 		wait_until or_gone "$run" is_now b
@@ -89,14 +92,16 @@ signals=INT way SIGINT 130 -t 1
 signals=TERM way SIGTERM 143 -t 1
 signals=HUP way SIGHUP 129 -t 1
 b="$b; sleep 20 & echo \$! >child; wait"
-signals='INT TERM' way 'two signals while a command runs' 143 -t 0.2
+signals=INT way 'SIGINT while a command runs' 130 -t 0.2
 signals=QUIT way 'SIGQUIT while a command runs' 131 -t 0.2
+b="trap '' INT TERM HUP; $b"
+signals=TERM way 'SIGTERM while a command runs that ignores it' 143 -t 0.2
 together
 
 it 'what the report has of the interface is that of each run'; ( begin; need ip jq
 	[ -n "$OWN_NETWORK" ] || skip_check 'the network is not its own'
 	mtu=$(cat /sys/class/net/lo/mtu)
-	exits 0 "$zcc" -s 0 -p "$PORT" --json -n 1 -r 2 --setting "large=ip link set lo mtu $mtu" --setting 'small=ip link set lo mtu 16384' file
+	exits 0 $turn "$zcc" -s 0 -p "$PORT" --json -n 1 -r 2 --setting "large=ip link set lo mtu $mtu" --setting 'small=ip link set lo mtu 16384' file
 	jq -es "map(.start.environment.link.mtu // empty) == [$mtu, 16384, 16384, $mtu]" out
 	[ "$(cat /sys/class/net/lo/mtu)" = "$mtu" ]
 ); ok

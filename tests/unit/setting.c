@@ -6,6 +6,8 @@
 
 static char dir[] = "/tmp/zc-setting.XXXXXX";
 
+static _Atomic int stop;
+
 /* What the commands have written since the last call. */
 static const char *written(void)
 {
@@ -24,7 +26,7 @@ static void open_settings(struct settings *s, const char *base, const char *seco
 {
 	static char text[2][256];
 
-	*s = (struct settings){.n = 0};
+	*s = (struct settings){.stop = &stop};
 	snprintf(text[0], sizeof(text[0]), "base=%s", base);
 	snprintf(text[1], sizeof(text[1]), "second=%s", second);
 	setting_add(s, text[0]);
@@ -62,24 +64,24 @@ static void test_commands(void)
 	open_settings(&s, "echo base >>said; cat", "echo second >>said");
 	ok(setting_enter(&s, 0, why) == NULL && setting_enter(&s, 0, why) == NULL, "the base");
 	is(written(), "base\n", "a setting is entered once, and its input is empty");
-	ok(setting_enter(&s, 1, why) == NULL && s.present == 1 && settings_restore() &&
-		   settings_restore(),
+	ok(setting_enter(&s, 1, why) == NULL && s.present == 1 && settings_restore(false) &&
+		   settings_restore(false),
 	   "the second setting");
 	is(written(), "second\nbase\n", "the base is restored once");
 	open_settings(&s, "echo base >>said", "exit 3");
 	is(setting_enter(&s, 1, why), "--setting second: its command ended with status 3",
 	   "a command that fails");
-	ok(settings_restore(), "left");
+	ok(settings_restore(false), "left");
 	is(written(), "base\n", "after it the base is restored");
 	open_settings(&s, "exit 4", "kill -9 $$");
 	is(setting_enter(&s, 1, why), "--setting second: its command was ended by signal 9",
 	   "a command that is ended by a signal");
-	ok(!settings_restore(), "a base that cannot be restored is an error");
+	ok(!settings_restore(false), "a base that cannot be restored is an error");
 }
 
 static void on_signal(int sig)
 {
-	settings_restore();
+	settings_restore(false);
 	_exit(sig);
 }
 
