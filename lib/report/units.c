@@ -57,9 +57,16 @@ const char *decimal(double value, int places)
 	return with_interval(value, NAN, places, "", 0);
 }
 
+#define PLACES_MOST 4 /* of a load in percent */
+
+/* On many CPUs one place may be more than is not known: an interval is never +-0.0%. */
 const char *load_text(double share, double half, unsigned unsafe)
 {
-	return with_interval(percent(share), 100 * half, 1, "%", unsafe);
+	int places = 1;
+
+	while (half > 0 && 100 * half * pow(10, places) < 0.5 && places < PLACES_MOST)
+		places++;
+	return with_interval(percent(share), 100 * half, places, "%", unsafe);
 }
 
 const char *cost_text(double us, double half, unsigned unsafe)

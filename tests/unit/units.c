@@ -21,6 +21,9 @@ static void test_numbers(void)
 	report("%s ", cost_text(0.56, 0.002, 0));
 	report("%s\n", load_text(1e300, 1e300, UNSAFE_STEAL));
 	expect(captured(), "numbers: no -0.0, commas, marks, dashes for the unknown");
+	is(load_text(0.00814, 0.0002, 0), "0.81% +-0.02%",
+	   "a load of many CPUs: an interval of less than a tenth has its digits");
+	is(load_text(0.3, 0, 0), "30.0% +-0.0%", "and one of nothing has the usual ones");
 }
 
 /* Without a load, with one, and of no byte with the largest of all. */

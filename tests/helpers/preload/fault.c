@@ -192,7 +192,7 @@ static bool blocks(int fd, int flags)
 }
 
 /* A call that waits; with `len` it moves data, too, or may be one that does not block. */
-static bool fails_by_chance(struct call *c, int fd, int flags, size_t *len)
+static bool fails_by_chance(struct call *c, int fd, int flags, word *len)
 {
 	uint64_t what = c->n++ == 0 ? 0 : number() % 8;
 	size_t most;
@@ -233,7 +233,7 @@ static bool fails_by_plan(const struct call *c, int fd, const char *text, int fl
 }
 
 /* Whether the call fails, with errno; if it does not, *len is what is left of it. */
-static bool fails(struct call *c, bool waits, int fd, const char *text, int flags, size_t *len)
+static bool fails(struct call *c, bool waits, int fd, const char *text, int flags, word *len)
 {
 	const int before = errno;
 	bool failed = false;
