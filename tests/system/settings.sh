@@ -2,7 +2,7 @@
 # --setting: commands between the runs, and the first of them again on each way out.  tests/unit/setting.c has the
 # commands themselves.
 #
-# seconds: 8
+# seconds: 45
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc
@@ -98,6 +98,98 @@ b="trap '' INT TERM HUP; $b"
 signals=TERM way 'SIGTERM while a command runs that ignores it' 143 -t 0.2
 together
 
+# each_signal COMMAND...: runs it with each signal that ends a program and can be caught; 32 and 33 are the C library's own
+each_signal()
+{
+	for sig in $(seq 64); do
+		case $(kill -l "$sig" 2>/dev/null) in
+		KILL | PIPE | XFSZ | CHLD | CONT | STOP | TSTP | TTIN | TTOU | URG | WINCH) continue ;;
+		esac
+		case $sig in 32 | 33) continue ;; esac
+		"$@"
+	done
+}
+it 'the first setting is restored after every signal that can be caught'; ( begin
+	! sanitized || skip_check 'sanitizers catch some'
+	then_restored()
+	{
+		echo "signal $sig"
+		rm -f now
+		start_zcc run -n 1 --setting "$a" --setting 'b=echo b >now; exec sleep 20'
+		wait_until or_gone "$run" [ -e now ]
+		wait_until or_gone "$run" is_now b
+		kill -"$sig" "$run"
+		ended "$run"
+		is_now a
+		grep "^zcc: ending; restoring 'a', for 30 s at most$" run.err
+	}
+	each_signal then_restored
+); ok
+it 'a second signal while zcc waits for the server: zcc is killed by it'; ( begin; need python3
+	start_zcs
+	cat >twice.py <<-'END'
+		import signal, subprocess, sys, time
+		p = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL, stdout=subprocess.PIPE)
+		p.stdout.readline()
+		p.send_signal(signal.SIGINT)
+		time.sleep(0.3)
+		p.send_signal(signal.SIGINT)
+		sys.exit(p.wait() != -signal.SIGINT)
+	END
+	kill -STOP "$ZCS"
+	got=0
+	env --default-signal=INT python3 twice.py "$zcc" -s 0 -p "$PORT" --congestion reno -t 9 --json-stream -I 0.1 || got=$?
+	kill -KILL "$ZCS"
+	[ $got -eq 0 ]
+); ok
+it 'zcc is killed: the command that runs is ended, but not one that makes the first setting'; ( begin
+	start_zcc run -n 1 --setting a=: --setting 'b=echo b >now; sleep 20 & echo $! >child; wait; echo late >now'
+	wait_until [ -s child ]
+	kill -KILL "$run"
+	ended "$(cat child)"
+	is_now b
+	rm child
+	start_zcc run -t 9 --setting 'a=echo $$ >child; until [ -e go ]; do sleep 0.05; done; echo a >now' --setting b=:
+	wait_until [ -s child ]
+	kill -KILL "$run"
+	ended "$run"
+	touch go
+	wait_until is_now a
+); ok
+it 'one program on a host has settings at a time: another one names its id, also if the first has started it'; ( begin
+	start_zcc run -n 1 --setting a=: --setting 'b=touch in_b; sleep 20'
+	wait_until or_gone "$run" [ -e in_b ]
+	exits 1 "$zcc" -s 0 -p "$PORT" -n 1 --setting a=: --setting b=: tiny
+	grep "changed already, by .*(pid $run): wait" err
+	zcc_ends run 143 TERM
+	exits 125 "$cyclesoak" --idle -r 1 --show-output --setting a=: --setting b=: -- "$zcc -s 0 -p $PORT -n 1 --setting a=: --setting b=: tiny"
+	grep '^zcc: .*--setting: the settings of this host are being changed already, by cyclesoak (pid' err
+); ok
+it 'a program that ignores SIGCHLD starts zcc: a setting that fails is an error'; ( begin
+	exits 1 env --ignore-signal=CHLD "$zcc" -s 0 -p "$PORT" --congestion reno -n 1 -r 1 --setting a=: --setting 'b=exit 7' tiny
+	grep 'setting b: its command ended with status 7' err
+	exits 1 env --ignore-signal=CHLD "$zcc" -s 0 -p "$PORT" --congestion reno -n 1 -r 1 --setting 'a=[ ! -e made ]' --setting 'b=touch made' tiny
+	grep 'setting a is not restored: its command ended with status 1' err
+); ok
+it 'blocked and ignored signals are passed on to the commands of cyclesoak and run_rr as they were'; ( begin
+	for tool in "$cyclesoak --idle" "$run_rr"; do
+		"$run_rr" true || [ "$tool" != "$run_rr" ] || continue
+		exits 0 env --default-signal --ignore-signal=CHLD,HUP --block-signal=TERM,CHLD $tool grep -E '^Sig(Ign|Blk)' /proc/self/status
+		grep -E '^SigBlk:.*14000$' out
+		grep -E '^SigIgn:.*10001$' out
+	done
+); ok
+it 'a signal that arrives twice at once, as timeout(1) has it, is one request: zcc prints its report'; ( begin
+	for turn in $(seq "$(scale 5 60)"); do
+		start_zcc run -q -t 10 --pace 20m -I 0.1
+		wait_until or_gone "$run" [ -s run.out ]
+		kill -TERM "$run"
+		wait_until or_gone "$run" delivered
+		kill -TERM "$run" || :
+		zcc_ends run 143
+		tail -n 1 run.out | grep 'kbytes/sec\|[0-9]'
+	done
+); ok
 it 'what the report has of the interface is that of each run'; ( begin; need ip jq
 	[ -n "$OWN_NETWORK" ] || skip_check 'the network is not its own'
 	mtu=$(cat /sys/class/net/lo/mtu)
