@@ -7,6 +7,7 @@
 #define DISABLED_FILE "/proc/sys/kernel/io_uring_disabled"
 #define PATIENCE_NS   1000000000u
 #define RETRY_NS      10000000u
+#define PRESSURE_NS   1000000u /* before a call is repeated for which the kernel lacked a resource */
 
 /*
  * The memory that a ring had locked counts until a moment after the ring was closed: ENOMEM is final only after
@@ -106,7 +107,11 @@ int uring_enter(struct uring *u, unsigned wait, int timeout_ms)
 		    timed ? &arg : NULL, timed ? sizeof(arg) : 0);
 	if (n > 0)
 		u->submitted += (unsigned)n;
-	return n >= 0 || errno == ETIME ? 0 : -1;
+	if (n < 0 && (errno == EAGAIN || errno == EBUSY))
+		sleep_ns(PRESSURE_NS);
+	else if (n < 0 && errno != ETIME && errno != EINTR)
+		return -1;
+	return 0;
 }
 
 bool uring_has_next(const struct uring *u)

@@ -65,8 +65,8 @@ struct io_uring_sqe *uring_request(struct uring *u, unsigned char op, int fd, co
 
 /*
  * Submits the requests, and waits until there are `wait` completions, for `timeout_ms` at most (-1: no limit).
- * Returns 0 even after a time-out, or if a signal came after requests were submitted: the caller looks for
- * completions.
+ * Returns 0 even after a time-out or a signal, or if the kernel lacked memory or room for completions (EAGAIN, EBUSY):
+ * the caller takes the completions that there are, and calls again.  The next call submits what this one did not.
  */
 int uring_enter(struct uring *u, unsigned wait, int timeout_ms);
 

@@ -252,8 +252,8 @@ static bool next(struct uring_receiver *u, struct io_uring_cqe *done)
 
 /*
  * Waits for a completion.  A receive stops at each urgent byte, and sometimes the request then has no
- * completion for the end of the stream (seen with Linux 6.18).  If there are data but no completion,
- * the request is cancelled; it completes with -ECANCELED, and the caller makes another.
+ * completion for the end of the stream (seen with Linux 6.18).  If there are data but no completion of a request that
+ * was submitted, it is cancelled; it completes with -ECANCELED, and the caller makes another.
  */
 static int wait_for_data(struct uring_receiver *u, int sock)
 {
@@ -261,7 +261,7 @@ static int wait_for_data(struct uring_receiver *u, int sock)
 
 	if (uring_enter(&u->ring, 1, LOST_MS) != 0)
 		return -1;
-	if (!uring_has_next(&u->ring) && poll(&p, 1, 0) > 0)
+	if (!uring_has_next(&u->ring) && u->ring.submitted == u->ring.tail && poll(&p, 1, 0) > 0)
 		uring_cancel(&u->ring, RECEIVE, CANCEL);
 	return 0;
 }
@@ -355,7 +355,7 @@ static void uring_receive_close(struct receiver *r)
 		uring_cancel(&u->ring, RECEIVE, CANCEL);
 	/* Data that came before are completions of the request, too, which still goes on after them. */
 	while (u->armed)
-		if (!next(u, &done) && uring_enter(&u->ring, 1, -1) != 0 && errno != EINTR)
+		if (!next(u, &done) && uring_enter(&u->ring, 1, -1) != 0)
 			break;
 	uring_close(&u->ring);
 	if (u->buffers != MAP_FAILED)

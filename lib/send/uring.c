@@ -67,8 +67,7 @@ static void enter(struct sender *s, unsigned n, int timeout_ms)
 {
 	struct uring_sender *r = s->ring;
 
-	if (uring_enter(&r->ring, n, timeout_ms) != 0 && errno != EINTR && errno != EAGAIN &&
-	    errno != EBUSY)
+	if (uring_enter(&r->ring, n, timeout_ms) != 0)
 		die_errno("-m %s: io_uring_enter", s->method->name);
 	reap(s);
 }

@@ -290,6 +290,18 @@ for how in $(echo "$senders" | grep 'z.*c'); do
 		grep -Eqx '      never completed +0' out
 	) & later
 done
+for e in EAGAIN EBUSY EINTR; do
+	beside "-m uring at both ends: calls that the kernel cannot serve for a moment ($e) are repeated"; ( begin; need strace
+		can_uring || skip_check 'no io_uring here'
+		inject="-e trace=io_uring_enter -e inject=io_uring_enter:error=$e:when=3+7"
+		launch zcs.out '*listening*' strace -f -o received $inject "$zcs" -1 -p 0 -m uring
+		read_port zcs.err
+		exits 0 strace -f -o sent $inject "$zcc" -s 0 -p "$PORT" -m uring --congestion reno -n 20 ../file
+		grep -q 'all bytes sent were received' out
+		ended "$launched"
+		grep -c "$e.*INJECTED" received sent
+	) & later
+done
 beside 'zcc -m zerocopy: completions that do not come are not waited for by spinning'; ( begin; need strace
 	start_peer
 	strace -f -o spins -e trace=poll,recvmsg -e inject=recvmsg:error=EAGAIN \
