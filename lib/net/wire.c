@@ -97,6 +97,11 @@ void wire_skip(struct wire *w, size_t len)
 		wire_body(w, len);
 }
 
+bool wire_begun(const struct wire *w)
+{
+	return w->state == WIRE_RAW ? w->bytes > 0 : w->state != WIRE_LOOPS;
+}
+
 bool wire_ended(const struct wire *w, const char **where)
 {
 	static const char *const part[] = {

@@ -65,6 +65,9 @@ size_t wire_header_left(const struct wire *w);
 /* Counts `len` bytes of a body, at most wire_body_left(), whose content the caller discarded. */
 void wire_skip(struct wire *w, size_t len);
 
+/* Whether the first header is whole, or a byte has come where there are no headers. */
+bool wire_begun(const struct wire *w);
+
 /* Whether the stream may end here; if not, *where is the place, as a text to follow "closed". */
 bool wire_ended(const struct wire *w, const char **where);
 

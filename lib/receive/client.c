@@ -5,8 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/utsname.h>
 
-#define LINGER        10 /* seconds for a client to close, at most */
-#define REJECTED_MOST 64 /* clients rejected in a row, before those that have ended are removed */
+#define LINGER 10 /* seconds for a client to close, at most */
 
 /*
  * Reads the client's counts and the host's into *mark.  The host's counters take long to read, unless they were
@@ -28,6 +27,13 @@ static void client_mark(const struct client *c, struct mark *mark)
 		counters_recent(&x->counters, c->interface, &mark->counters);
 }
 
+/* Counts a client among those of its group. */
+static void client_begins(struct client *c)
+{
+	c->begun = true;
+	c->context->group.total++;
+}
+
 /*
  * Receives once; *n is the bytes, headers included.  Returns 1 if more comes, 0 at the end or after a
  * signal, or -1.
@@ -41,6 +47,8 @@ static int receive_some(struct client *c, ssize_t *n)
 		return (int)*n;
 	atomic_store_explicit(&c->bytes, wire->bytes, memory_order_relaxed);
 	c->calls++;
+	if (!c->begun && wire_begun(wire))
+		client_begins(c);
 	return wire->state != WIRE_DONE && !*c->context->stop;
 }
 
@@ -71,7 +79,7 @@ static int warm_up(struct client *c)
 	c->context->group.warms_up = true;
 	/* The end of the warm-up interrupts the wait: a stall after it is measured. */
 	while (more > 0 && (now = now_ns()) < end)
-		if (has_come(c, (int)((end - now) / 1000000) + 1))
+		if (has_come(c, (int)fmin((double)(end - now) / 1e6 + 1, INT_MAX)))
 			more = receive_some(c, &n);
 	if (ioctl(c->place.sock, FIONREAD, &left) != 0)
 		left = 1; /* Multipath TCP before Linux 5.17 */
@@ -102,7 +110,7 @@ static void receive(struct client *c)
 	if (why != NULL) {
 		snprintf(c->why, sizeof(c->why), "-m %s: %s", r->method->name, why);
 		place_refuse(&x->places, &c->place, REFUSED_METHOD);
-		return;
+		more = 0;
 	}
 	while (more > 0 && !r->wire.has_file && !x->opt->raw)
 		more = receive_some(c, &n);
@@ -113,6 +121,8 @@ static void receive(struct client *c)
 	/* A reset before the first byte is a connection closed without one, as by a port scan. */
 	if (more < 0 && (c->calls > 0 || errno != ECONNRESET))
 		snprintf(c->why, sizeof(c->why), "%s", strerror(errno));
+	if (c->why[0] != '\0' && !c->begun) /* zcs failed, and not the client */
+		client_begins(c);
 }
 
 /*
@@ -211,21 +221,18 @@ static void client_judge(struct client *c)
 {
 	const struct wire *wire = &c->receiver.wire;
 	const bool open = wire->state != WIRE_DONE, stopped = *c->context->stop && open;
-	const char *where = "in its warm-up";
+	const char *dropped = place_dropped(&c->context->places, &c->place),
+		   *where = "in its warm-up";
 	const bool whole = wire_ended(wire, &where) && !c->warming;
 
-	if (stopped) {
+	if (stopped && c->calls > 0)
 		strcpy(c->why, "interrupted");
-	} else if (c->place.silent && open) {
-		snprintf(c->why, sizeof(c->why), SILENT, c->context->opt->idle_timeout);
-		c->is_check = c->calls == 0;
-	} else if (c->why[0] == '\0' && c->calls == 0) {
-		strcpy(c->why, "closed without sending anything");
-		c->is_check = true;
-		return;
-	} else if (c->why[0] == '\0' && !whole) {
+	else if (dropped != NULL && open)
+		snprintf(c->why, sizeof(c->why), "%s", dropped);
+	else if (c->why[0] == '\0' && c->calls > 0 && !whole)
 		snprintf(c->why, sizeof(c->why), "closed %s", where);
-	}
+	else if (c->why[0] == '\0' && c->calls == 0 && c->context->opt->debug)
+		log_client(&c->context->places, &c->place, "closed without sending anything");
 	if (c->why[0] != '\0')
 		string_append(c->why, sizeof(c->why), "%s after %ju byte%s", stopped ? "" : ",",
 			      (uintmax_t)wire->bytes, plural(wire->bytes));
@@ -242,10 +249,10 @@ static bool has_summary(struct client *c)
 	bool logged;
 
 	if (c->why[0] == '\0')
-		return bytes >= REPORT_LEAST_BYTES || log_allows(places);
+		return c->begun && (bytes >= REPORT_LEAST_BYTES || log_allows(places));
 	logged = log_client(places, &c->place, "%s", c->why);
-	if (c->is_check && c->context->opt->once)
-		return false; /* the one object is for another client */
+	if (!c->begun)
+		return false;
 	return c->context->opt->json ? logged || bytes >= REPORT_LEAST_BYTES : logged && bytes > 0;
 }
 
@@ -276,7 +283,7 @@ static void *client_thread(void *arg)
 	receive(c);
 	client_judge(c);
 	client_figures(c);
-	has_receipt = c->why[0] == '\0' && !x->opt->raw;
+	has_receipt = c->begun && c->why[0] == '\0' && !x->opt->raw;
 	if (has_receipt)
 		send_receipt(c->place.sock, &c->figures);
 	/* Another thread could not cancel what the ring of a receiver has under way. */
@@ -285,7 +292,7 @@ static void *client_thread(void *arg)
 	c->summary = has_summary(c);
 	if (has_receipt)
 		linger(c);
-	c->figures.cut = (c->why[0] != '\0' && !*x->stop) || c->receiver.excess;
+	c->figures.cut = (c->why[0] != '\0' && !*x->stop) || c->receiver.excess || !c->begun;
 	c->ended = true;
 	eventfd_write(x->group.wake, 1);
 	return NULL;
@@ -295,11 +302,11 @@ static void *client_thread(void *arg)
 static void client_end(struct client *c)
 {
 	struct context *x = c->context;
-	const bool failed = c->why[0] != '\0' && !c->is_check;
+	const bool failed = c->why[0] != '\0' && c->begun;
 
 	pthread_join(c->thread, NULL);
 	x->group.failed |= failed;
-	x->group.served |= !c->is_check;
+	x->group.served |= c->begun;
 	c->silence.stalls.start_ns = c->begin.ns;
 	report_client(&x->report, &c->place, &c->figures, &c->silence.stalls, c->number + 1,
 		      c->summary, failed && (x->opt->once || c->calls > 0) ? c->why : NULL);
@@ -308,13 +315,13 @@ static void client_end(struct client *c)
 	free(c);
 }
 
-/* Accepts a client, if there is one, and starts its thread; returns whether it has joined the group. */
-static bool client_accept(struct context *x, int listener)
+/* Accepts a client, if there is one, starts its thread, and adds it to the group. */
+static void client_accept(struct context *x, int listener)
 {
 	struct client *c = places_accept(&x->places, listener, sizeof(*c));
 
 	if (c == NULL)
-		return false;
+		return;
 	c->context = x;
 	c->number = (int)(x->accepted % INT_MAX); /* the report has number + 1 */
 	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
@@ -325,32 +332,30 @@ static bool client_accept(struct context *x, int listener)
 	group_join(x, c);
 	if (thread_start(&c->thread, client_thread, c) == 0) {
 		x->accepted++;
-		return true;
+		return;
 	}
 	LIST_REMOVE(c, link);
-	x->group.total--;
 	x->group.n--;
 	x->group.failed = true;
 	place_reject(&x->places, &c->place, "cannot start a thread");
 	free(c);
-	return false;
 }
 
-bool clients_look(struct context *x, int listener)
+void clients_accept(struct context *x, int listener, int most)
 {
 	struct pollfd p = {.fd = listener, .events = POLLIN};
-	struct client *c, *next = LIST_FIRST(&x->group.clients);
-	bool accepted = false;
-	int i;
 
-	/* A client that waits, perhaps behind rejected ones, joins the group before others leave it. */
-	for (i = 0;
-	     i < REJECTED_MOST && !accepted && !places_lack(&x->places) && poll(&p, 1, 0) > 0; i++)
-		accepted = client_accept(x, listener);
+	for (; most > 0 && !places_lack(&x->places) && poll(&p, 1, 0) > 0; most--)
+		client_accept(x, listener);
+}
+
+void clients_remove(struct context *x)
+{
+	struct client *c, *next = LIST_FIRST(&x->group.clients);
+
 	while ((c = next) != NULL) {
 		next = LIST_NEXT(c, link);
 		if (c->ended)
 			client_end(c);
 	}
-	return accepted;
 }

@@ -46,10 +46,12 @@ static bool interval_begin(struct context *x)
 
 	i->begin.bytes = x->group.removed_bytes;
 	i->warm_up = false;
+	i->clients = 0;
 	LIST_FOREACH (c, &x->group.clients, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
 		i->begin.bytes += c->bytes;
 		i->warm_up |= c->warming;
+		i->clients += c->begun;
 	}
 	mark_now(&x->meter, &i->begin);
 	return warmed_up || i->warm_up;
@@ -62,16 +64,11 @@ void group_join(struct context *x, struct client *c)
 	if (g->n++ == 0) {
 		g->total = 0;
 		g->summary = g->finished = false;
-		strcpy(g->interface, c->interface);
 		figures_init(&g->sum);
 		g->begin = g->end = (struct mark){.ns = 0};
 		interval_begin(x);
 		g->stalls = (struct stalls){.start_ns = g->interval.begin.ns};
 	}
-	/* Packet rates of different interfaces cannot be added. */
-	if (strcmp(g->interface, c->interface) != 0)
-		g->interface[0] = '\0';
-	g->total++;
 	LIST_INSERT_HEAD(&g->clients, c, link);
 }
 
@@ -112,7 +109,13 @@ void group_remove(struct context *x, struct client *c)
 	struct client_group *g = &x->group;
 
 	g->removed_bytes += c->bytes;
-	if (c->calls > 0) { /* the time of the group is from the first begin to the last end */
+	if (c->begun && c->calls > 0) {
+		/* Packet rates of different interfaces cannot be added. */
+		if (g->begin.ns == 0)
+			strcpy(g->interface, c->interface);
+		else if (strcmp(g->interface, c->interface) != 0)
+			g->interface[0] = '\0';
+		/* The time of the group is from the first begin to the last end. */
 		if (g->begin.ns == 0 || c->begin.ns < g->begin.ns)
 			g->begin = c->begin;
 		if (c->end.ns > g->end.ns)
@@ -137,9 +140,9 @@ void interval_next(struct context *x)
 	struct figures f;
 
 	figures_between(x, &last, &g->interval.begin, &f);
-	f.clients = (uint64_t)g->n;
+	f.clients = g->interval.clients;
 	meter_say(&x->meter, &f.host);
-	if (f.clients > 0 && f.bytes > 0)
+	if (g->n > 0 && f.bytes > 0)
 		report_group_interval(&x->report, &f, seconds_between(g->stalls.start_ns, last.ns),
 				      warm_up);
 }

@@ -49,13 +49,14 @@ struct client {
 	struct receiver receiver;
 	struct stall_watch silence; /* under the group's lock */
 	_Atomic uint64_t bytes;     /* received so far */
-	uint64_t calls;             /* system calls that received these bytes; not atomic */
-	struct mark begin, end;     /* of what is measured */
-	_Atomic bool warming;       /* it is in its warm-up */
-	_Atomic bool ended;         /* its thread has ended, and has set the members below */
+	_Atomic bool
+		begun; /* its first header is whole: whoever only looks whether the port is open has none */
+	uint64_t calls;         /* system calls that received these bytes; not atomic */
+	struct mark begin, end; /* of what is measured */
+	_Atomic bool warming;   /* it is in its warm-up */
+	_Atomic bool ended;     /* its thread has ended, and has set the members below */
 	struct figures figures;
 	char why[160]; /* why it failed; empty if it did not */
-	bool is_check; /* it sent nothing, as whoever only looks whether the port is open */
 	bool summary;  /* the report has its summary */
 };
 
@@ -63,7 +64,7 @@ struct client_group {
 	int wake; /* eventfd(2): a client has ended, or with --reply zcs does */
 	LIST_HEAD(client_head, client) clients;
 	int n;                  /* clients now */
-	_Atomic uint64_t total; /* clients in this group so far */
+	_Atomic uint64_t total; /* clients that have begun in this group so far */
 	uint64_t removed_bytes; /* received from all clients that have left since the start */
 	struct figures sum;     /* of the clients that have left */
 	struct mark begin, end;
@@ -73,12 +74,13 @@ struct client_group {
 	bool summary;                /* a client has a summary */
 	bool finished;               /* a client has sent all that it announced */
 	bool failed;                 /* a client failed, since the start */
-	bool served;                 /* a client that sent something has left, since the start */
+	bool served;                 /* a client that had begun has left, since the start */
 	_Atomic bool warms_up;       /* a client has begun its warm-up in this interval */
 	struct interval {
 		struct mark begin;
-		bool warm_up; /* a client was in its warm-up when it began */
-	} interval;           /* of the report */
+		uint64_t clients; /* that had begun when it began */
+		bool warm_up;     /* a client was in its warm-up when it began */
+	} interval;               /* of the report */
 };
 
 /* The state that all parts of zcs share.  main makes it and passes it down. */
@@ -117,11 +119,13 @@ void group_close(struct context *x);
 void interval_next(struct context *x);
 
 /*
- * client.c: accepts a client that sends, if one waits, and starts its thread; then removes the clients that
- * have ended.  In this order a client that waits to be accepted belongs to the group.  `listener` is -1 once it
- * is closed.  Returns whether it accepted one.
+ * client.c: accepts the clients that wait, `most` at most, and starts their threads.  `listener` is -1 once it is
+ * closed.
  */
-bool clients_look(struct context *x, int listener);
+void clients_accept(struct context *x, int listener, int most);
+
+/* client.c: removes the clients that have ended.  Those that waited before belong to their group if they are accepted. */
+void clients_remove(struct context *x);
 
 /*
  * reply.c: serves clients that ask for N bytes each, until a signal.  Prints a line for each interval in which

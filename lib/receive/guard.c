@@ -118,29 +118,20 @@ bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
  * Places.
  */
 
-/* Gives a client a place; returns false if there is none. */
-static bool place_take(struct places *s, struct place *p)
+/*
+ * Bytes that a connection received and that its peer acknowledged, headers included: linux/tcp.h.  TCP_INFO of Multipath
+ * TCP has those of its first path alone, which may be dead while others carry the data.
+ */
+static uint64_t sock_moved(const struct places *s, int sock)
 {
-	bool is_free;
+	struct tcp_info info = {.tcpi_bytes_acked = 0};
+	socklen_t len = sizeof(info);
+	uint64_t moved;
 
-	p->active_ns = now_ns();
-	pthread_mutex_lock(&s->lock);
-	is_free = s->n < s->opt->max_clients;
-	if (is_free) {
-		LIST_INSERT_HEAD(&s->all, p, link);
-		s->n++;
-	}
-	pthread_mutex_unlock(&s->lock);
-	return is_free;
-}
-
-void place_close(struct places *s, struct place *p)
-{
-	pthread_mutex_lock(&s->lock);
-	LIST_REMOVE(p, link);
-	s->n--;
-	pthread_mutex_unlock(&s->lock);
-	close(p->sock);
+	if (s->opt->sock.mptcp && sock_is_mptcp(sock, NULL, NULL, &moved))
+		return moved;
+	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len);
+	return info.tcpi_bytes_received + info.tcpi_bytes_acked;
 }
 
 void place_refuse(const struct places *s, const struct place *p, const char *word)
@@ -154,6 +145,109 @@ void place_refuse(const struct places *s, const struct place *p, const char *wor
 		sock_reset_at_close(p->sock, true);
 	else
 		shutdown(p->sock, SHUT_WR);
+}
+
+/* Ends the connection of a client that was not dropped before.  The lock is held. */
+static void end_connection(const struct places *s, struct place *p, enum drop why)
+{
+	p->dropped = why;
+	if (why == DROP_FULL)
+		place_refuse(s, p, REFUSED_FULL);
+	if (why == DROP_FULL || s->opt->reply)
+		sock_reset_at_close(p->sock, true);
+	shutdown(p->sock, SHUT_RDWR); /* whatever its thread waits for */
+}
+
+/* Returns the origin of an address, which has no places if it is new; NULL: no memory. */
+static struct origin *origin_of(struct places *s, const struct sockaddr_storage *peer)
+{
+	const struct in6_addr a = addr_ipv6((const struct sockaddr *)peer);
+	struct origin_head *list;
+	struct origin *o;
+	uint64_t key;
+
+	/* The last 64 bits of a mapped IPv4 address are no prefix of IPv6: RFC 4291 reserves them. */
+	memcpy(&key, &a.s6_addr[IN6_IS_ADDR_V4MAPPED(&a) ? 8 : 0], sizeof(key));
+	list = &s->origins[key * 0x9e3779b97f4a7c15u >> 32 & (ORIGINS - 1)];
+	LIST_FOREACH (o, list, link)
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
+		if (o->key == key)
+			return o;
+	o = calloc(1, sizeof(*o));
+	if (o != NULL) {
+		o->key = key;
+		LIST_INSERT_HEAD(list, o, link);
+	}
+	return o;
+}
+
+static void origin_add(struct origin *o, int places)
+{
+	o->places += places;
+	if (o->places > 0)
+		return;
+	LIST_REMOVE(o, link);
+	free(o);
+}
+
+/* Takes the place from a client of the origin that has most, and more than `few`; returns whether there was one. */
+static bool make_room(struct places *s, int few)
+{
+	const uint64_t now = now_ns();
+	struct place *p, *slow = NULL;
+	int most = few + 1;
+
+	LIST_FOREACH (p, &s->all, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
+		if (p->dropped != DROP_NONE || p->origin->places < most)
+			continue;
+		if (p->origin->places > most)
+			slow = NULL;
+		most = p->origin->places;
+		if (now > p->accepted_ns + SLOW_NS && p->moved < SLOW_BYTES)
+			slow = p;
+	}
+	if (slow == NULL)
+		return false;
+	end_connection(s, slow, DROP_FULL);
+	origin_add(slow->origin, -1);
+	s->n--;
+	s->refused++;
+	return true;
+}
+
+/* Gives a client a place; returns false if there is none. */
+static bool place_take(struct places *s, struct place *p)
+{
+	bool has_place;
+
+	p->active_ns = p->accepted_ns = now_ns();
+	if (s->opt->sock.mptcp) /* its counts begin anywhere */
+		p->moved_before = sock_moved(s, p->sock);
+	pthread_mutex_lock(&s->lock);
+	p->origin = origin_of(s, &p->peer);
+	has_place = p->origin != NULL &&
+		    (s->n < s->opt->max_clients || make_room(s, p->origin->places));
+	if (has_place) {
+		LIST_INSERT_HEAD(&s->all, p, link);
+		s->n++;
+	}
+	if (p->origin != NULL)
+		origin_add(p->origin, has_place);
+	pthread_mutex_unlock(&s->lock);
+	return has_place;
+}
+
+void place_close(struct places *s, struct place *p)
+{
+	pthread_mutex_lock(&s->lock);
+	LIST_REMOVE(p, link);
+	if (p->dropped != DROP_FULL) {
+		origin_add(p->origin, -1);
+		s->n--;
+	}
+	pthread_mutex_unlock(&s->lock);
+	close(p->sock);
 }
 
 /* Rejects a client, with a line in the log and a word for the client. */
@@ -214,24 +308,8 @@ void *places_accept(struct places *s, int listener, size_t size)
 }
 
 /*
- * Silence.
+ * Clients that are dropped.
  */
-
-/*
- * Bytes that a connection received and that its peer acknowledged, headers included: linux/tcp.h.  TCP_INFO of Multipath
- * TCP has those of its first path alone, which may be dead while others carry the data.
- */
-static uint64_t sock_moved(const struct places *s, int sock)
-{
-	struct tcp_info info = {.tcpi_bytes_acked = 0};
-	socklen_t len = sizeof(info);
-	uint64_t moved;
-
-	if (s->opt->sock.mptcp && sock_is_mptcp(sock, NULL, NULL, &moved))
-		return moved;
-	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len);
-	return info.tcpi_bytes_received + info.tcpi_bytes_acked;
-}
 
 void places_look(struct places *s)
 {
@@ -239,23 +317,49 @@ void places_look(struct places *s)
 	struct place *p;
 	uint64_t moved;
 
-	if (limit == 0 || now < s->looked_ns + LOOK_NS)
+	if (now < s->looked_ns + LOOK_NS)
 		return;
 	s->looked_ns = now;
 	pthread_mutex_lock(&s->lock);
 	/* cppcheck-suppress unknownMacro ; it is that of sys/queue.h */
 	LIST_FOREACH (p, &s->all, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		moved = sock_moved(s, p->sock);
+		moved = sock_moved(s, p->sock) - p->moved_before;
 		if (moved != p->moved) {
 			p->moved = moved;
 			p->active_ns = now;
-		} else if (now >= p->active_ns + limit && !p->silent) {
-			p->silent = true;
-			if (s->opt->reply)
-				sock_reset_at_close(p->sock, true);
-			shutdown(p->sock, SHUT_RDWR); /* whatever its thread waits for */
 		}
+		if (limit == 0 || p->dropped != DROP_NONE)
+			continue;
+		if (now >= p->active_ns + limit)
+			end_connection(s, p, DROP_SILENT);
+		else if (now >= p->accepted_ns + limit && moved < WIRE_HEADER && !s->opt->raw)
+			end_connection(s, p, DROP_HEADER);
 	}
 	pthread_mutex_unlock(&s->lock);
+}
+
+void place_drop(struct places *s, struct place *p, enum drop why)
+{
+	pthread_mutex_lock(&s->lock);
+	if (p->dropped == DROP_NONE)
+		end_connection(s, p, why);
+	pthread_mutex_unlock(&s->lock);
+}
+
+const char *place_dropped(const struct places *s, const struct place *p)
+{
+	const double limit = s->opt->idle_timeout;
+
+	switch (p->dropped) {
+	case DROP_SILENT: return text_of("silent for %g seconds (--idle-timeout)", limit);
+	case DROP_HEADER:
+		return text_of("no whole header within %g seconds (--idle-timeout)", limit);
+	case DROP_FILE:
+		return text_of("no byte of a file within %g second%s of the last client (-1, "
+			       "--idle-timeout)",
+			       limit, limit == 1 ? "" : "s");
+	case DROP_FULL: return "dropped for a client of another address (--max-clients)";
+	default: return NULL;
+	}
 }

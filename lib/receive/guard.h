@@ -1,6 +1,6 @@
 /*
- * guard.h: the options of zcs; and which clients it serves, how many at a time, for how long they may be silent,
- * and how many lines it prints about them, in stream mode and in reply mode.
+ * guard.h: the options of zcs; and which clients it serves, how many at a time, which of them it drops, and how many
+ * lines it prints about them, in stream mode and in reply mode.
  *
  *	struct client *c = places_accept(&places, listener, sizeof(*c));
  *	...					(every LOOK_NS: places_look(&places))
@@ -58,6 +58,22 @@ void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 #define LOOK_NS   500000000u /* between two looks at all clients */
 #define LACK_NS   100000000u /* a pause after accept(2) lacked descriptors or memory */
 
+/* A full server makes room at the cost of a client that has moved fewer bytes than these, in more than this time. */
+#define SLOW_BYTES 65536
+#define SLOW_NS    10000000000u
+
+#define ORIGINS 1024 /* lists of the hash table; a power of two */
+
+/* An IPv4 address or IPv6 /64 that has places. */
+struct origin {
+	LIST_ENTRY(origin) link;
+	uint64_t key;
+	int places;
+};
+
+/* Why the connection of a client was ended. */
+enum drop { DROP_NONE, DROP_SILENT, DROP_HEADER, DROP_FILE, DROP_FULL };
+
 /*
  * A connection and its place.  While it has a place, every thread may read it under the lock of the places.
  * It is the first member of the struct of a client.
@@ -66,9 +82,12 @@ struct place {
 	LIST_ENTRY(place) link;
 	int sock;
 	struct sockaddr_storage peer;
-	uint64_t moved;      /* bytes moved up to the last look */
-	uint64_t active_ns;  /* when it was last found to have moved something */
-	_Atomic bool silent; /* it moved nothing for --idle-timeout, and its connection was ended */
+	struct origin *origin;
+	uint64_t accepted_ns;
+	uint64_t moved_before; /* what the kernel counted when it was accepted */
+	uint64_t moved;        /* bytes moved since, up to the last look */
+	uint64_t active_ns;    /* when it was last found to have moved something */
+	_Atomic enum drop dropped;
 };
 
 struct places {
@@ -76,10 +95,11 @@ struct places {
 	pthread_mutex_t lock;
 	/* cppcheck-suppress unusedStructMember ; LIST_*() use it */
 	LIST_HEAD(place_head, place) all;
-	_Atomic int n;
+	LIST_HEAD(origin_head, origin) origins[ORIGINS];
+	_Atomic int n; /* clients that have a place; one that is dropped to make room has none */
 	uint64_t looked_ns;         /* when all clients were last looked at; 0: never */
 	_Atomic uint64_t lacked_ns; /* when accept(2) last lacked something; 0: never */
-	_Atomic uint64_t refused;   /* clients that were rejected */
+	_Atomic uint64_t refused;   /* clients that were rejected, or dropped to make room */
 	struct {
 		uint64_t since_ns; /* when the first of the lines was */
 		int lines, omitted;
@@ -100,7 +120,8 @@ bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
 void note_omitted(int n);
 
 /*
- * Accepts a client and gives it a place.  Returns `size` zeroed bytes that begin with its struct place, to be
+ * Accepts a client and gives it a place.  If all are taken, one whose address has fewer places than another gets that
+ * of the slowest kind of client (SLOW_BYTES) of the address that has most.  Returns `size` zeroed bytes that begin with its struct place, to be
  * freed by the caller; NULL if there was no client, or it was rejected.
  */
 void *places_accept(struct places *s, int listener, size_t size);
@@ -109,10 +130,16 @@ void *places_accept(struct places *s, int listener, size_t size);
 bool places_lack(const struct places *s);
 
 /*
- * Ends the connections of silent clients, if the last look at all of them is LOOK_NS ago.  The main
- * thread alone calls it.
+ * Drops clients that are silent for --idle-timeout, or have no whole header within that time of their accept, if the last
+ * look at all of them is LOOK_NS ago.  The main thread alone calls it.
  */
 void places_look(struct places *s);
+
+/* Ends the connection of a client, whatever its thread waits for. */
+void place_drop(struct places *s, struct place *p, enum drop why);
+
+/* Why a client was dropped, as text; NULL: it was not. */
+const char *place_dropped(const struct places *s, const struct place *p);
 
 /* Frees a client's place and closes its socket. */
 void place_close(struct places *s, struct place *p);
@@ -122,6 +149,3 @@ void place_refuse(const struct places *s, const struct place *p, const char *wor
 
 /* Rejects a client that has a place, because zcs lacks a resource for it, and closes its socket. */
 void place_reject(struct places *s, struct place *p, const char *why);
-
-/* Why a silent client was dropped: a format for opt->idle_timeout. */
-#define SILENT "silent for %g seconds (--idle-timeout)"

@@ -62,14 +62,16 @@ static void request_wait(struct reply_worker *w, struct request *q, ssize_t n, u
 {
 	struct reply_total *total = &w->all->total;
 	struct context *x = w->all->context;
+	const char *dropped;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		request_watch(w, q, events);
 		return;
 	}
-	if (q->place.silent) {
-		total->silent++;
-		log_client(&x->places, &q->place, SILENT, x->opt->idle_timeout);
+	dropped = place_dropped(&x->places, &q->place);
+	if (dropped != NULL) {
+		total->silent += q->place.dropped != DROP_FULL; /* which is `refused` */
+		log_client(&x->places, &q->place, "%s", dropped);
 	} else {
 		total->broken++;
 		log_client(&x->places, &q->place, "%s",
@@ -112,7 +114,8 @@ static void request_read(struct reply_worker *w, struct request *q)
 	q->header_len += n > 0 ? (unsigned)n : 0;
 	memcpy(&size, q->header, sizeof(size));
 	size = ntohl(size);
-	if (n == 0 && q->header_len == 0 && !q->place.silent) {
+	if ((n == 0 || (n < 0 && errno == ECONNRESET)) && q->header_len == 0 &&
+	    q->place.dropped == DROP_NONE) {
 		request_close(w, q); /* it is done, or only looked whether the port is open */
 	} else if (n <= 0) {
 		request_wait(w, q, n, EPOLLIN);

@@ -10,9 +10,10 @@
 
 #include "lib/report/usage.h"
 
-#define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */
-#define REPLY_UNSENT (64 * 1024) /* unsent bytes that stop a reply; one more send makes 128 KiB */
-#define SUMMARIES_NS 2000000000u /* for the clients' summaries on an interrupt */
+#define BACKLOG       4096        /* the kernel lowers it to net.core.somaxconn */
+#define REPLY_UNSENT  (64 * 1024) /* unsent bytes that stop a reply; one more send makes 128 KiB */
+#define ACCEPTED_MOST 64          /* clients in a row, before those that have ended are removed */
+#define SUMMARIES_NS  2000000000u /* for the clients' summaries on an interrupt */
 
 /* Returns NULL if *fd listens, otherwise why it cannot, with errno set if a system call failed. */
 static const char *listen_on(const struct receive_options *opt, int family, bool both, int *fd)
@@ -134,53 +135,68 @@ static void dismiss_clients(struct context *x)
 	}
 	while (x->group.n > 0 && now_ns() < until) {
 		sleep_ns(5000000);
-		clients_look(x, -1);
+		clients_remove(x);
 	}
 	if (x->group.n > 0 && x->opt->json)
 		group_close(x);
 }
 
-/*
- * With -1, once a client has left, others are accepted while one that has sent something is connected; then only those
- * that had connected.  Who only holds connections open would otherwise keep zcs from ending, by a new one each time.
- */
+/* With -1: whether a client has left, and none is connected that has sent a byte of a file. */
 static bool is_over(const struct context *x)
 {
+	bool served = x->group.served;
 	const struct client *c;
 
-	if (!x->opt->once || !x->group.served)
-		return false;
 	LIST_FOREACH (c, &x->group.clients, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		if (c->bytes > 0)
+		if (c->bytes > 0 && !c->ended)
 			return false;
+		served |= c->ended && c->begun;
 	}
-	return true;
+	return x->opt->once && served;
+}
+
+/* Drops the clients that have not sent a byte of a file. */
+static void drop_others(struct context *x)
+{
+	struct client *c;
+
+	LIST_FOREACH (c, &x->group.clients, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
+		if (c->bytes == 0)
+			place_drop(&x->places, &c->place, DROP_FILE);
+	}
 }
 
 void serve(struct context *x, int listener, const sigset_t *unblocked)
 {
-	const double seconds = x->opt->interval;
+	const double seconds = x->opt->interval, idle = x->opt->idle_timeout;
 	const uint64_t period = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX / 2;
 	struct client_group *g = &x->group;
-	int accepting, queued = BACKLOG; /* of those that had connected when it was over */
-	bool over, accepted;
+	uint64_t end_ns = UINT64_MAX; /* when those that hold a connection to no end are dropped */
 
 	interval_next(x);
-	/* With -1 the first group is the only one, but for checks whether the port is open. */
-	while (!*x->stop && (!is_over(x) || g->n > 0)) {
-		over = is_over(x);
-		accepting = over && queued == 0 ? -1 : listener;
-		if (!over || queued == 0)
-			wait_for(x, accepting, period, unblocked);
-		accepted = clients_look(x, accepting);
-		queued = !over ? BACKLOG : accepted ? queued - 1 : 0;
+	while (!*x->stop && (listener >= 0 || g->n > 0)) {
+		if (listener < 0 || !is_over(x))
+			wait_for(x, listener, period, unblocked);
+		clients_accept(x, listener, ACCEPTED_MOST);
+		if (listener >= 0 && is_over(x)) {
+			/* Who had connected belongs to the group; whoever comes later is refused. */
+			clients_accept(x, listener, BACKLOG);
+			close(listener);
+			listener = -1;
+			end_ns = idle > 0 ? now_ns() + (uint64_t)(idle * 1e9) : UINT64_MAX;
+		}
+		clients_remove(x);
 		group_look(x);
 		meter_look(&x->meter, g->n > 0);
 		if (g->n > 0 && now_ns() >= g->interval.begin.ns + period)
 			interval_next(x);
 		places_look(&x->places);
+		if (now_ns() >= end_ns)
+			drop_others(x);
 	}
-	close(listener);
+	if (listener >= 0)
+		close(listener);
 	dismiss_clients(x);
 }

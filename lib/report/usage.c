@@ -391,7 +391,7 @@ static void take_given(const struct usage *u, struct given *g, char *text, void 
 {
 	g->is_given = true;
 	if (text != NULL && g->value == NULL)
-		g->value = alloc_or_die(VALUES_MAX, sizeof(*g->value), "options");
+		g->value = lasting(VALUES_MAX * sizeof(*g->value));
 	if (!g->row->is_repeated)
 		g->n = 0; /* the last one counts */
 	if (g->row->is_list && text != NULL) {

@@ -46,6 +46,7 @@ struct reply {
 	uint64_t last_ns;       /* when it began, or the last wait ended */
 	uint64_t got;           /* bytes */
 	enum stall_place place; /* where it waits */
+	bool again;             /* over a connection that has had a reply */
 	bool tested; /* the sending side is closed, so that no other request can follow */
 	struct wait wait;
 };
@@ -125,6 +126,8 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 		end_wait(r, STALL_DATA);
 		r->got += (uint64_t)n;
 	} while (n != 0 && r->got < end); /* more might never end */
+	if (n == 0 && r->got == 0 && size > 0 && !r->again && !r->tested && q->rr->run->stop == 0)
+		return ENODATA;
 	if (q->counts.kept && r->got == 0)
 		return EPIPE;
 	if (n == 0 && !q->counts.kept && q->rr->run->stop != 0) {
@@ -160,6 +163,7 @@ static int request_connect(struct requester *q, struct reply *r)
 
 	if (fd >= 0) {
 		r->place = STALL_FIRST_BYTE;
+		r->again = true;
 		return fd;
 	}
 	fd = target_connect(rr->target, rr->run, q->worker.number, &q->worker.sock);
@@ -332,6 +336,7 @@ static const struct requests *request_size(struct request_run *rr, uint32_t size
 static const char *requests_error(const struct request_run *rr, char why[DIE_MAX])
 {
 	const struct send_options *opt = rr->run->opt;
+	const bool unanswered = rr->error == ENODATA && !rr->closes && !rr->keeps;
 	const char *what = rr->closes       ? "it closes each connection after its reply"
 			   : rr->keeps      ? "it keeps its connections open"
 			   : rr->error != 0 ? "the first connections failed, "
@@ -346,6 +351,8 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 		 rr->error != 0 && !rr->closes && !rr->keeps ? failure_text(rr->error) : "");
 	if (rr->error == EMFILE && !rr->closes && !rr->keeps)
 		string_append(why, DIE_MAX, ": raise ulimit -n");
+	else if (unanswered)
+		string_append(why, DIE_MAX, ": is zcs at its --max-clients, or --allow?");
 	else
 		string_append(why, DIE_MAX, ": is there a zcs --reply%s?",
 			      opt->keep   ? " --keep"

@@ -64,8 +64,17 @@ struct wait {
 	uint64_t ns[STALL_PLACES], at_ns[STALL_PLACES];
 };
 
-/* The kinds of failure; EMSGSIZE stands for FAIL_LENGTH. */
-enum { FAIL_REFUSED, FAIL_RESET, FAIL_PORTS, FAIL_TIMEOUT, FAIL_LENGTH, FAIL_OTHER, FAILURES };
+/* The kinds of failure; ENODATA stands for FAIL_CLOSED, EMSGSIZE for FAIL_LENGTH. */
+enum {
+	FAIL_REFUSED,
+	FAIL_RESET,
+	FAIL_PORTS,
+	FAIL_TIMEOUT,
+	FAIL_CLOSED,
+	FAIL_LENGTH,
+	FAIL_OTHER,
+	FAILURES
+};
 
 /* The latencies of a request. */
 enum { CONNECT, FIRST_BYTE, TOTAL, LATENCIES };

@@ -114,6 +114,7 @@ static const struct {
 	[FAIL_RESET] = {"reset by the server", "reset", {ECONNRESET, EPIPE}},
 	[FAIL_PORTS] = {"for lack of local ports", "no_ports", {EADDRNOTAVAIL, EADDRINUSE}},
 	[FAIL_TIMEOUT] = {"timed out", "timeout", {ETIMEDOUT, EAGAIN}},
+	[FAIL_CLOSED] = {"closed without a reply", "closed", {ENODATA}},
 	[FAIL_LENGTH] = {"with a length other than requested", "wrong_length", {EMSGSIZE}},
 	[FAIL_OTHER] = {"for another reason", "other", {0}},
 };

@@ -113,13 +113,13 @@ right()
 	json_line out && awk -F '[:,{}"]+' '{ for (i = 1; i < NF; i++) {
 			if ($i == "connections" && !n) n = $(i + 1)
 			if ($i == "bytes") bytes = $(i + 1)
-			if ($i ~ /^(refused|reset|no_ports|timeout|wrong_length|other)$/) failed += $(i + 1)
+			if ($i ~ /^(refused|reset|no_ports|timeout|closed|wrong_length|other)$/) failed += $(i + 1)
 		} }
 		END { exit n < 1 || n + failed != 3 || bytes != 100 * n || (outcome == "recovered" && n != 3) }
 		' outcome="$outcome" out
 }
 counted=failure_in_json
-failure_in_json() { grep -Eq '"(refused|reset|no_ports|timeout|wrong_length|other)":[1-9]' out; }
+failure_in_json() { grep -Eq '"(refused|reset|no_ports|timeout|closed|wrong_length|other)":[1-9]' out; }
 start_zcs --reply
 args='--request 100 -n 3 -P 2 --json'
 faults 'zcc --request' zcc

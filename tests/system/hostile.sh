@@ -35,8 +35,8 @@ idle()
 broken='(Connection reset by peer|Broken pipe|Too many open files)'
 cut='closed (in the middle of a (header|file)|between two (files|loops)|in its warm-up)'
 full='rejected: all places are taken \(--max-clients\)'
-silent='silent for [0-9.]+ seconds \(--idle-timeout\)'
-of_client="(closed without sending anything|closed in the middle of its request|sent more than it announced|$full"
+silent='(silent for|no whole header within) [0-9.]+ seconds \(--idle-timeout\)|dropped for a client of another address \(--max-clients\)'
+of_client="(closed in the middle of its request|sent more than it announced|$full"
 of_client="$of_client|requested [0-9]+ bytes?, more than --max-reply(: is it a zcc without --request\\?)?|$broken|$silent"
 of_client="$of_client|($cut|$broken|$silent), after [0-9]+ bytes?|interrupted after [0-9]+ bytes?)"
 of_all='listening on .*|[0-9]+ lines? about clients w(as|ere) omitted'
@@ -213,6 +213,27 @@ stays=$ZCS files=$(fds)
 stayer=$!
 remember $stayer
 
+# A server with so many places, all of them taken from 127.0.0.1 by clients that send a byte now and then
+while IFS=';' read -r places server client; do
+	beside "zcs $server with $places clients that dribble: a client of another address is served"; ( begin
+		start_zcs $server --max-clients "$places"
+		hold_clients held -n "$places" -a 127.0.0.1 -f ../half -d 12000
+		served() { timeout 20 "$zcc" -q -s 127.0.0.1 -p "$PORT" --bind 127.0.0.2 $client >out 2>err; }
+		wait_until served
+		[ -s out ]
+		wait_until grep -q '^closed\|^said refused=full$' held # one of them has yielded
+		kill "$HOLD" || : # it may have ended with its only client
+		stop_zcs
+	) & later
+done <<'END'
+1000;;-n 3 ../file
+1000;--raw;--raw -n 3 ../file
+1000;--reply;--request 1000 -n 3
+1000;--reply --keep;--request 1000 -n 3 --keep
+1;;-n 3 ../file
+2;;-n 3 ../file
+3;--reply;--request 1000 -n 3
+END
 modes="read zerocopy json raw reply $(scale '' splice)" # recv and trunc have raw and json
 [ -z "$LONG" ] || ! may_lock_much || modes="$modes $(receivers | grep "^uring")" # a hundred clients have 8 MiB
 for mode in $modes; do

@@ -174,6 +174,18 @@ beside 'zcs --reply --idle-timeout and --max-reply: who is silent or asks for mo
 	refused=$(sed -n 's/^total: .*; \([0-9]*\) rejected, 2 silent, \([0-9]*\) too large, .*/\1 + \2/p' zcs.out)
 	[ $(($refused)) -ge 50 ]
 ) & later
+beside 'zcc --request: a zcs that is at its limit of clients, or does not allow this one, is not taken for another server'; ( begin
+	for limit in '--max-clients 1' '--allow 192.0.2.1'; do
+		for keep in '' --keep; do
+			start_zcs --reply $keep $limit
+			hold_clients held -n 1
+			asks 1 --request 10 -n 20 $keep
+			grep -q ': the first connections failed, closed without a reply: is zcs at its --max-clients, or --allow?$' err
+			grep -qx '  failed: 3 closed without a reply' out
+			stop_zcs
+		done
+	done
+) & later
 beside 'zcc --request, too few descriptors: the line says what to raise, and not what the server lacks'; ( begin
 	start_zcs --reply
 	exits 1 sh -c 'ulimit -n 4; exec "$@"' - "$zcc" -s 127.0.0.1 -p "$PORT" --request 10

@@ -75,7 +75,7 @@ beside 'zcs that is stopped while a warm-up ends: what waits in its socket then 
 ) & later
 for how in c R; do
 	beside "zcs -1: who only looks whether the port is open, and $([ $how = c ] && echo closes || echo resets), is no client"; ( begin
-		start_zcs -1 --json
+		start_zcs -1 --json -d
 		"$HELPERS/net" send -$how "$PORT" </dev/null
 		wait_until grep -q 'closed without sending anything$' zcs.err
 		exits 0 "$zcc" -s 0 -p "$PORT" ../file
@@ -103,6 +103,40 @@ beside 'zcs -1: who says nothing is no client, nor keeps zcs from ending by a ne
 	exits 0 "$zcc" -s 0 -p "$PORT" ../file
 	ended $ZCS
 	exits 0 wait $ZCS
+) & later
+beside 'zcs -1: who sends empty loops without end does not keep zcs from ending, and who comes too late is refused'; ( begin
+	u32 4294967295 >forever
+	start_zcs -1 --idle-timeout 1
+	hold_clients held -n 1 -f forever -d 300
+	exits 0 "$zcc" -s 0 -p "$PORT" ../file
+	ended $ZCS
+	grep '^zcs: 127.*: no byte of a file within 1 second of the last client (-1, --idle-timeout), after 0 bytes$' zcs.err
+	start_zcs -1
+	hold_clients held -n 1
+	exits 0 "$zcc" -s 0 -p "$PORT" ../file
+	refused() { ! "$zcc" -s 0 -p "$PORT" ../file 2>err && grep -q 'Connection refused: is zcs running there?$' err; }
+	wait_until refused
+	not gone $ZCS
+	stop_zcs
+) & later
+beside 'zcs -1: half a header is no client, as a port scan is none'; ( begin
+	start_zcs -1 --json
+	printf '\0\0\0' | "$HELPERS/net" send -c "$PORT"
+	wait_until grep -q 'closed in the middle of a header, after 0 bytes$' zcs.err
+	exits 0 "$zcc" -s 0 -p "$PORT" ../file
+	exits 0 wait $ZCS
+	one_line zcs.out
+) & later
+beside 'zcc --wait-server -r: its looks at zcs are no clients in JSON, in text and in the log'; ( begin; need jq
+	for format in --json '-I 0'; do
+		start_zcs $format
+		exits 0 "$zcc" -q -s 0 -p "$PORT" -r 3 --wait-server 5 ../file
+		stop_zcs
+		cat zcs.out
+		[ "$(lines_in zcs.out)" -eq 3 ]
+		[ "$format" = '-I 0' ] || jq -es 'all(.[].end; .clients == 1 and (.streams | length) == 1)' zcs.out
+		not grep -v listening zcs.err
+	done
 ) & later
 beside 'zcs that lacks the memory for its buffer: zcc is told, not that it may be a zcs --reply'; ( begin; need prlimit
 	! sanitized || skip_check 'sanitizers take more'
@@ -146,7 +180,6 @@ beside 'zcs: a bad client costs a line; then 100 at once are all received; threa
 		counts -eq $lines lines_in zcs.err
 		tail -n 1 zcs.err | grep -e "$line"
 	done <<-'END'
-		- -c closed without sending anything
 		1,2,0 -c closed between two files, after 0 bytes
 		1 -c closed between two loops, after 0 bytes
 		1,1,1000,7 -R after [04] bytes

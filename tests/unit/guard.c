@@ -99,6 +99,127 @@ static void test_allow(void)
 	close(listener);
 }
 
+/* A client that was accepted that long ago, and has moved so many bytes. */
+static struct client_end connected(const char *address, unsigned seconds, uint64_t moved)
+{
+	const struct client_end c = connect_from(address);
+
+	if (c.place != NULL) {
+		c.place->accepted_ns -= seconds * 1000000000ull;
+		c.place->active_ns = c.place->accepted_ns;
+		c.place->moved = moved;
+	}
+	return c;
+}
+
+/*
+ * Servers that are full: clients as `address age moved`, then who comes, and which of them is dropped for it; 0: none, and it
+ * is rejected.
+ */
+static void test_room(void)
+{
+	static const struct {
+		const char *clients, *newcomer, *title;
+		int dropped;
+	} server[] = {
+		{"127.0.0.1 11 0", "127.0.0.2", "a client without a header yields its place", 1},
+		{"127.0.0.1 11 65535", "127.0.0.2", "a client that moved under 64 KiB does", 1},
+		{"127.0.0.1 11 65536", "127.0.0.2", "a client that moved 64 KiB keeps its place",
+		 0},
+		{"127.0.0.1 9 0", "127.0.0.2", "a client of less than 10 s keeps its place", 0},
+		{"127.0.0.1 11 0", "127.0.0.1", "a client yields none to its own address", 0},
+		{"127.0.0.1 11 0|127.0.0.2 11 0", "127.0.0.2",
+		 "an address yields none to one with as many", 0},
+		{"127.0.0.1 11 0|127.0.0.2 11 0|127.0.0.2 11 99999|127.0.0.1 12 99999", "127.0.0.3",
+		 "of two addresses with most, one that has a slow client yields", 1},
+		{"127.0.0.1 11 0|127.0.0.2 11 99999|127.0.0.2 11 99999", "127.0.0.3",
+		 "an address yields none that has fewer than another", 0},
+		{"127.0.0.2 11 0|127.0.0.1 11 0|127.0.0.1 11 0|127.0.0.1 5 0", "127.0.0.2",
+		 "of those of the address with most, the one that is longest there yields", 2},
+	};
+	struct client_end c[4], last;
+	const char *left, *text;
+	char address[16], byte;
+	int i, n, dropped;
+	unsigned age, moved;
+
+	for (i = 0; i < (int)LENGTH(server); i++) {
+		server_open(4);
+		n = 0;
+		for (left = server[i].clients; (text = next_of(&left)) != NULL; n++)
+			if (sscanf(text, "%15s %u %u", address, &age, &moved) == 3)
+				c[n] = connected(address, age, moved);
+		opt.max_clients = n;
+		last = connect_from(server[i].newcomer);
+		for (dropped = n; dropped > 0 && c[dropped - 1].place->dropped != DROP_FULL;)
+			dropped--;
+		ok(dropped == server[i].dropped && (last.place != NULL) == (dropped > 0) &&
+			   places.n == n,
+		   "full: %s", server[i].title);
+		while (n-- > 0) {
+			ok(dropped != n + 1 || recv(c[n].fd, &byte, 1, 0) <= 0,
+			   "who yields is disconnected");
+			client_close(c[n]);
+		}
+		client_close(last);
+		ok(places.n == 0 && places.refused == 1,
+		   "each place is free again, one was refused");
+		for (n = 0; n < ORIGINS && LIST_EMPTY(&places.origins[n]); n++)
+			;
+		ok(n == ORIGINS, "no address is kept");
+		close(listener);
+	}
+}
+
+static void test_no_need(void)
+{
+	struct client_end slow, last;
+
+	server_open(2);
+	slow = connected("127.0.0.1", 3600, 0);
+	last = connect_from("127.0.0.2");
+	ok(last.place != NULL && slow.place->dropped == DROP_NONE,
+	   "a slow client keeps its place while there is room");
+	client_close(slow);
+	client_close(last);
+	close(listener);
+}
+
+/* What becomes of a client that sends these bytes, and was accepted that long ago. */
+static void test_due(void)
+{
+	static const struct {
+		const char *sent, *why, *title;
+		bool raw;
+		double limit;
+	} client[] = {
+		{"abc", "no whole header within 60 seconds (--idle-timeout)", "three bytes", false,
+		 60},
+		{"abcd", "", "a whole header", false, 60},
+		{"a", "", "--raw: a byte", true, 60},
+		{"", "silent for 60 seconds (--idle-timeout)", "nothing", false, 60},
+		{"abc", "", "three bytes, and no limit", false, 0},
+	};
+	struct client_end c;
+	const char *why;
+	size_t i;
+
+	for (i = 0; i < LENGTH(client); i++) {
+		server_open(1);
+		opt.raw = client[i].raw;
+		opt.idle_timeout = client[i].limit;
+		c = connected("127.0.0.1", 61, 0);
+		if (write(c.fd, client[i].sent, strlen(client[i].sent)) < 0)
+			abort();
+		places_look(&places);
+		why = place_dropped(&places, c.place);
+		is(why != NULL ? why : "", client[i].why, "61 s after its accept, limit %g s: %s",
+		   client[i].limit, client[i].title);
+		client_close(c);
+		close(listener);
+	}
+}
+
 static void test_log(void)
 {
 	bool all = true;
@@ -114,4 +235,4 @@ static void test_log(void)
 	   "after 10 s lines are printed again, and the number of those that were not");
 }
 
-TESTS(test_lists, test_allow, test_log)
+TESTS(test_lists, test_allow, test_room, test_no_need, test_due, test_log)

@@ -178,7 +178,7 @@ static void test_json(void)
 				    .open = 7,
 				    .open_stalled = 6,
 				    .open_longest_ns = 8 * MS,
-				    .failed = {10, 11, 12, 13, 14, 15},
+				    .failed = {10, 11, 12, 13, 16, 14, 15},
 				    .failed_last = 20};
 	const struct wait w = waits(1, 2, 3);
 	struct json j = {.comma = false};
