@@ -356,9 +356,9 @@ const char *place_dropped(const struct places *s, const struct place *p)
 	case DROP_HEADER:
 		return text_of("no whole header within %g seconds (--idle-timeout)", limit);
 	case DROP_FILE:
-		return text_of("no byte of a file within %g second%s of the last client (-1, "
-			       "--idle-timeout)",
-			       limit, limit == 1 ? "" : "s");
+		return text_of("no byte of a file within %g seconds of the last client "
+			       "(-1, --idle-timeout)",
+			       limit);
 	case DROP_FULL: return "dropped for a client of another address (--max-clients)";
 	default: return NULL;
 	}

@@ -110,7 +110,7 @@ beside 'zcs -1: who sends empty loops without end does not keep zcs from ending,
 	hold_clients held -n 1 -f forever -d 300
 	exits 0 "$zcc" -s 0 -p "$PORT" ../file
 	ended $ZCS
-	grep '^zcs: 127.*: no byte of a file within 1 second of the last client (-1, --idle-timeout), after 0 bytes$' zcs.err
+	grep '^zcs: 127.*: no byte of a file within 1 seconds of the last client (-1, --idle-timeout), after 0 bytes$' zcs.err
 	start_zcs -1
 	hold_clients held -n 1
 	exits 0 "$zcc" -s 0 -p "$PORT" ../file
