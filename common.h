@@ -39,8 +39,7 @@
 
 /*
  * Diagnostics.  Errors and warnings are one line on stderr that begins with the program's name;
- * warnings are printed by warnx(3).  Stdout is for the report and is flushed by report(), a line at a
- * time, even into a pipe.  An error that ends a program is a call of die():
+ * warnings are printed by warnx(3).  An error that ends a program is a call of die():
  *
  *	die("%s: no route to it: see ip-route(8)", host);
  */
@@ -122,11 +121,79 @@ const char *plural(uint64_t n);
 void *alloc_or_die(size_t n, size_t size, const char *what);
 
 /*
- * To be called first: opens the standard descriptors that are closed, makes SIGPIPE and SIGXFSZ ordinary errors,
- * unblocks the stop signals, lets children be waited for, and buffers stdout.  A signal handler sets `stop`, unless it
- * is NULL, to the signal that ends the program.
+ * Output.  Nobody waits for who reads it: what a pipe, a terminal or a socket does not take at once is queued, for stdout
+ * and stderr alike, and is written in wait_until(), wait_signal() and sleep_ns().  Whole rows for which a queue of 1 MiB
+ * has no room are dropped, and counted.  exit(3) waits until the rest is read.
+ *
+ *	printf("%s\n", row);
+ *	if (!report_row())
+ *		begun = false;
+ *	wait_until(&p, 1, due_ns, NULL);
+ *	report("%s\n", total);
  */
-void init_program(const _Atomic int *stop);
+
+/* printf(3) to stdout, and report_flush() if `fmt` ends a line: who reads a pipe gets whole lines. */
+void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Lets the report go to the file `path` in place of stdout.  The file is emptied: file_open_or_die().  Returns a
+ * descriptor of the stdout that there was, for a command.
+ */
+int report_open_or_die(const char *path);
+
+/* Queues what was printed on stdout; dies if stdout cannot be written (full disk, closed pipe). */
+void report_flush(void);
+
+/* The same for a row of text, an element of JSON or an event.  Returns false if there is no room: it is dropped. */
+bool report_row(void);
+
+/* As report_flush() or report_row(), but fails with errno; ENOBUFS: it is dropped.  After another error it is lost. */
+int report_put(bool is_row);
+
+/*
+ * Returns how many rows were dropped that no report has told of.  What is printed now is to have the number, if it is not
+ * 0.  In a report of text report_put() prints it.
+ */
+uint64_t report_dropped(void);
+
+/* For a report of JSON: `hook` stores what would close all that is open of it, or an empty text. */
+void report_closed_by(void (*hook)(char *text, size_t size));
+
+/* From now on nothing is dropped. */
+void output_keep(void);
+
+/*
+ * Waits, as at exit(3), until all that is queued was read, while stop signals are unblocked.  This program's other files
+ * are closed before: others do not wait for them.  Fails if stdout cannot be written.
+ */
+int output_finish(void);
+
+/*
+ * Ends the program as the signal does by default, without waiting for a reader: a report of JSON is closed if it can be.
+ * A signal handler may call it.
+ */
+_Noreturn void die_of_signal(int sig);
+
+/* Prints a line on stderr if that can be done at once.  A signal handler may call it. */
+void error_line(const char *line);
+
+/* ppoll(2) of at most POLLED_MAX descriptors, until due_ns (UINT64_MAX: without a limit). */
+#define POLLED_MAX 2
+
+void wait_until(struct pollfd *p, nfds_t n, uint64_t due_ns, const sigset_t *mask);
+
+/* sigtimedwait(2) until due_ns. */
+int wait_signal(const sigset_t *set, siginfo_t *info, uint64_t due_ns);
+
+/*
+ * Programs and signals.
+ */
+
+/*
+ * To be called first: opens the standard descriptors that are closed, makes SIGPIPE and SIGXFSZ ordinary errors,
+ * unblocks the stop signals, lets children be waited for, and opens what is written to stdout and stderr.
+ */
+void init_program(void);
 
 /* Raises the limit of open files as far as may be, but not that of commands, and returns it. */
 uint64_t files_allow_most(void);
@@ -150,25 +217,6 @@ struct command_start {
  * may call it.
  */
 pid_t command_start(const struct command_start *c);
-
-/* printf(3) to stdout, and report_flush() if `fmt` ends a line: who reads a pipe gets whole lines. */
-void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/*
- * Lets the report go to the file `path` in place of stdout.  The file is emptied: file_open_or_die().  Returns a
- * descriptor of the stdout that there was, for a command.
- */
-int report_open_or_die(const char *path);
-
-/* Writes what stdio has for stdout; dies when that fails (full disk, closed pipe, a signal). */
-void report_flush(void);
-
-/*
- * fflush(3) of stdout, which may be a pipe that nobody reads.  The signals that stop the program, which are blocked
- * elsewhere, are unblocked here.  After such a signal it fails with EINTR if stdout takes nothing for a second.
- * What it cannot write is lost.
- */
-int stdout_flush(void);
 
 /*
  * Stores the signals that stop a program: SIGINT, SIGTERM and SIGHUP, except those that it ignores, as under

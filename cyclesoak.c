@@ -27,8 +27,11 @@ static struct soak_options {
 
 static _Atomic int stop; /* the signal that ends periods, or the baseline after a command */
 
+/* The second signal ends the program at once: it may be waiting for who reads its report. */
 static void on_signal(int sig)
 {
+	if (stop > 0)
+		settings_die_of(sig);
 	stop = sig;
 }
 
@@ -77,16 +80,14 @@ static void report_load(struct monitor *m)
 /*
  * Waits until `end`, or for a signal that ends the program.  SIGCHLD may come from the keeper: gauge_end() dies if
  * the soakers have ended.  It may also come from a child that this program inherited by exec.  If the program was
- * stopped and continued sigtimedwait(2) returns early, and is called again.
+ * stopped and continued wait_signal() returns early, and is called again.
  */
 static void wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
 {
-	struct timespec left;
 	int sig;
 
 	do {
-		left = ns_to_timespec((uint64_t)(1e9 * seconds_between(now_ns(), end)));
-		sig = sigtimedwait(set, NULL, &left);
+		sig = wait_signal(set, NULL, end);
 		if (sig == SIGCHLD)
 			gauge_end(&m->gauge, &m->to, NULL);
 	} while (sig == SIGCHLD || (sig < 0 && now_ns() < end));
@@ -147,7 +148,7 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 	}
 	while ((ended = TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG))) == 0) {
 		gauge_end(&m->gauge, &m->to, NULL); /* dies if the soakers have ended */
-		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD &&
+		if (wait_signal(set, &info, UINT64_MAX) > 0 && info.si_signo != SIGCHLD &&
 		    !is_of_terminal(&info) && !stop_is_repeated(info.si_signo))
 			kill(pid, info.si_signo);
 	}
@@ -212,14 +213,6 @@ static int measure(char **argv, int command_stdout)
  * A comparison of commands.
  */
 
-/* The first signal ends the run, a second one the program. */
-static void on_signal_of_runs(int sig)
-{
-	if (stop > 0)
-		settings_die_of(sig);
-	on_signal(sig);
-}
-
 static int compare(struct commands *c)
 {
 	sigset_t unblocked;
@@ -228,11 +221,11 @@ static int compare(struct commands *c)
 
 	opt.gauge.own = opt.commands.compare.settings.n > 0; /* a baseline is one of a setting */
 	environment_read(&c->environment);
-	catch_stop_signals_waiting(on_signal_of_runs, &unblocked);
+	catch_stop_signals_waiting(on_signal, &unblocked);
 	sigprocmask(SIG_SETMASK, &unblocked, NULL);
 	error = commands_run(c, why);
 	if (stop > 0)
-		settings_die_of(stop);
+		settings_finish(stop);
 	if (error != NULL)
 		warnx("%s", error);
 	return error == NULL ? c->comparison.status : EXIT_COMMAND;
@@ -252,7 +245,7 @@ static int verify(void)
 	environment_read(&environment);
 	if (!opt.json)
 		environment_print(&environment, NULL, stdout, "");
-	report_flush(); /* the loads take minutes, and a signal may end them */
+	report_flush(); /* the loads take minutes */
 	verify_measure_or_die(&opt.gauge, opt.verify == 1 ? 5 : 1, &evidence);
 	verdicts_of(&evidence, &verdicts);
 	if (opt.json)
@@ -399,7 +392,7 @@ int main(int argc, char **argv)
 	int command_stdout = STDOUT_FILENO;
 	bool compares;
 
-	init_program(&stop);
+	init_program();
 	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt, &given);
 	(void)gauge_cpus(&opt.gauge);
 	opt.gauge.profile |= opt.gauge.stacks != NULL;

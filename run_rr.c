@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 	char *no_command[] = {NULL, NULL};
 	struct sched_param p;
 
-	init_program(NULL);
+	init_program();
 	argv += options_read(&USAGE("run_rr", rows, true), argc, argv, &opt, NULL);
 	if (*argv == NULL) {
 		no_command[0] = shell();

@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 	const char *error;
 	int first;
 
-	init_program(&run.stop);
+	init_program();
 	die_init(trials_die, &trials);
 	first = options_parse(&opt, argc, argv);
 	rep.json.stream = opt.json == JSON_EVENTS;
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 				   : trials_run(&trials, argv + first, argc - first, why);
 	run_close(&run);
 	if (run.stop > 0)
-		settings_die_of(run.stop);
+		settings_finish(run.stop);
 	if (error != NULL)
 		warnx("%s", error);
 	/* Threads of a run that is broken may still use what main has. */

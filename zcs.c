@@ -19,8 +19,11 @@ static struct receive_options opt = {
 
 static _Atomic int stop; /* the signal that ends the program */
 
+/* The second one ends it at once: it may be waiting for who reads its report. */
 static void on_signal(int sig)
 {
+	if (stop > 0)
+		die_of_signal(sig);
 	stop = sig;
 }
 
@@ -100,14 +103,10 @@ static int run(struct context *x)
 	/* Clients that are still connected have not sent all. */
 	x->group.failed |= x->group.n > 0;
 	status = x->report.failed || (opt.once && x->group.failed) ? EXIT_FAILURE : EXIT_SUCCESS;
-	/*
-	 * The threads of such clients still use what a return would free, and exit(3) would wait if one of
-	 * them has locked stderr and cannot write.  The soakers end by themselves.
-	 */
-	if (x->group.n == 0 || ftrylockfile(stderr) == 0)
-		note_omitted(x->places.log.omitted);
+	note_omitted(x->places.log.omitted);
+	/* The threads of such clients still use what the program has.  The soakers end by themselves. */
 	if (x->group.n > 0)
-		_exit(status);
+		exit(status);
 	meter_stop(&x->meter);
 	return status;
 }
@@ -278,7 +277,7 @@ int main(int argc, char **argv)
 		.group.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 
-	init_program(&stop);
+	init_program();
 	read_options(argc, argv);
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		die("stdout: it is closed, or open for reading: give it a file, or /dev/null");

@@ -18,6 +18,7 @@ cat >rules <<'EOT'
 ,(read|pread64),.*/(counts|file|byte|empty)$ - EIO -
 ,write,TCP - EPIPE,ECONNRESET,ENOMEM,EAGAIN -
 ,write,(/proc|/sys) - - ENOSPC
+,write,.*/err$ - - -
 ,write, - ENOSPC,EIO -
 zcs,(send|recv),TCP - - ECONNRESET,EAGAIN,ENOBUFS
 ,send,TCP - EPIPE,ECONNRESET,ENOMEM,EAGAIN ENOBUFS

@@ -184,7 +184,7 @@ static const char *run_command(struct commands *c, const char *text)
 							  WEXITED | WNOHANG | WNOWAIT)) == 0 &&
 					info.si_pid == 0) {
 		gauge_end(&c->gauge, &c->to, NULL); /* dies if the soakers have ended */
-		if (sigwaitinfo(&set, &info) > 0 && info.si_signo != SIGCHLD &&
+		if (wait_signal(&set, &info, UINT64_MAX) > 0 && info.si_signo != SIGCHLD &&
 		    !stop_is_repeated(info.si_signo)) {
 			kill(-pid, *c->stop > 0 ? SIGKILL : info.si_signo);
 			*c->stop = info.si_signo;

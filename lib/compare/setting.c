@@ -45,7 +45,7 @@ static void restore_at_exit(void)
 {
 	if (settings_restore(false))
 		return;
-	fflush(NULL);
+	(void)output_finish();
 	_exit(die_failure());
 }
 
@@ -184,7 +184,7 @@ static void print_line(const char *before, const char *name, const char *behind,
 
 	string_append(line, sizeof(line), "%s: %s%s%s%s\n", program_invocation_short_name, before,
 		      name, behind, why);
-	(void)!write(STDERR_FILENO, line, strlen(line));
+	error_line(line);
 }
 
 bool settings_restore(bool by_signal)
@@ -217,16 +217,15 @@ bool settings_restore(bool by_signal)
 
 void settings_die_of(int sig)
 {
-	sigset_t set;
-
 	(void)shell_end_running();
 	if (!settings_restore(true))
 		_exit(die_failure());
-	signal(sig, SIG_DFL);
-	sigemptyset(&set);
-	sigaddset(&set, sig); /* in a handler it is blocked */
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	raise(sig);
-	/* cppcheck-suppress unreachableCode ; the compiler does not know that raise(3) ends it */
-	_exit(128 + sig);
+	die_of_signal(sig);
+}
+
+void settings_finish(int sig)
+{
+	(void)settings_restore(true);
+	(void)output_finish();
+	settings_die_of(sig);
 }

@@ -56,3 +56,6 @@ void settings_catch(void);
  * loop stops, too.  It is a signal handler, or may be called by one.
  */
 _Noreturn void settings_die_of(int sig);
+
+/* The same after the first signal, once the output was read. */
+_Noreturn void settings_finish(int sig);

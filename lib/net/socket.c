@@ -86,8 +86,8 @@ static void set_bufsize_or_die(int fd, int name, const char *what, const char *l
 		die_errno("%s buffer of %d bytes", what, want);
 	got = sock_get(fd, SOL_SOCKET, name);
 	if (got / 2 < want && !atomic_flag_test_and_set(&warned[name == SO_SNDBUF]))
-		/* In one write: with warnx(3), lines of two threads were seen mixed. */
-		dprintf(2, "%s: %s buffer: asked for %d bytes, the kernel gave %d (see %s)\n",
+		/* In one call: with warnx(3), lines of two threads were seen mixed. */
+		fprintf(stderr, "%s: %s buffer: asked for %d bytes, the kernel gave %d (see %s)\n",
 			program_invocation_short_name, what, want, got / 2, limit);
 }
 

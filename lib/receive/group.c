@@ -3,11 +3,8 @@
 void wait_for_events(struct context *x, struct pollfd *p, nfds_t n, uint64_t due_ns,
 		     const sigset_t *unblocked)
 {
-	const uint64_t now = now_ns();
-	const struct timespec t = ns_to_timespec(due_ns > now ? due_ns - now : 0);
-
 	pthread_mutex_unlock(&x->report.lock);
-	ppoll(p, n, due_ns < UINT64_MAX ? &t : NULL, unblocked);
+	wait_until(p, n, due_ns, unblocked);
 	pthread_mutex_lock(&x->report.lock);
 }
 

@@ -3,11 +3,16 @@
 #define LISTED_MAX    10000 /* clients of one group in end.streams, which are kept in memory */
 #define SUMMARY_WIDTH 100   /* columns of its lines */
 
-/* Writes what was printed.  What cannot be written is lost, and the open JSON object with it. */
-static void flush(struct report *r)
+/*
+ * Queues what was printed, unless it is a row for which there is no room: then it returns false.  What cannot be written
+ * is lost, and the open JSON object with it.
+ */
+static bool flush(struct report *r, bool is_row)
 {
-	if (stdout_flush() == 0)
-		return;
+	if (report_put(is_row) == 0)
+		return true;
+	if (errno == ENOBUFS)
+		return false;
 	/* These errors may pass: a disk may have room again. */
 	if (r->opt->once || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO &&
 			     errno != EAGAIN))
@@ -19,6 +24,13 @@ static void flush(struct report *r)
 	r->json.depth = 0;
 	clearerr(stdout);
 	putchar('\n'); /* a part of a line may have been written */
+	return true;
+}
+
+/* Whether the program ends with the group: its summaries and its object are not dropped. */
+static bool is_last(const struct report *r)
+{
+	return r->opt->once || *r->stop != 0;
 }
 
 /*
@@ -65,7 +77,7 @@ static void print_summary(struct report *r, const char *name, const struct figur
 		wrap_add(&w, ", ", "load of all %ju clients", (uintmax_t)f->clients);
 	groups_add(&w, f);
 	putchar('\n');
-	flush(r);
+	flush(r, !is_last(r));
 }
 
 /*
@@ -115,6 +127,8 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up)
 {
+	const struct json before = r->json;
+	const bool begun = r->intervals.begun;
 	struct json *j;
 
 	if (r->opt->json) {
@@ -126,7 +140,10 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		intervals_row(&r->intervals, f, start, !warm_up,
 			      f->clients > 1 ? text_of("%ju clients", (uintmax_t)f->clients) : "");
 	}
-	flush(r);
+	if (!flush(r, true)) {
+		r->json = before;
+		r->intervals.begun = begun;
+	}
 }
 
 void report_client(struct report *r, const struct place *p, const struct figures *f,
@@ -159,6 +176,7 @@ void report_client(struct report *r, const struct place *p, const struct figures
 
 static void group_object_end(struct report *r, const struct figures *f, const struct stalls *stalls)
 {
+	const bool is_begun = r->json.depth > 0; /* otherwise all of it may be dropped */
 	struct json *j = group_object(r);
 	const struct stream_record *s;
 
@@ -181,7 +199,7 @@ static void group_object_end(struct report *r, const struct figures *f, const st
 		json_count(j, "streams_left_out", r->left_out);
 	json_close(j, '}');
 	json_report_end(j, *r->stop != 0 ? "interrupted" : r->cut[0] != '\0' ? r->cut : NULL);
-	flush(r);
+	flush(r, !is_begun && !is_last(r));
 }
 
 void report_group(struct report *r, const struct figures *f, const struct stalls *stalls,
@@ -207,6 +225,7 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		    const struct reply_total *total)
 {
 	const struct netstat *n = total != NULL ? &total->tcp : NULL;
+	const bool begun = r->intervals.begun;
 	struct json *j = &r->json;
 
 	if (r->opt->json) {
@@ -245,7 +264,8 @@ void report_replies(struct report *r, const struct figures *f, double start,
 			       n->retransmits, plural((uint64_t)n->retransmits), n->syn_retransmits,
 			       n->overflows);
 	}
-	flush(r);
+	if (!flush(r, total == NULL))
+		r->intervals.begun = begun;
 }
 
 void report_fail(void *report, const char *why)
@@ -255,7 +275,7 @@ void report_fail(void *report, const char *why)
 
 	if (!r->opt->json)
 		return;
-	/* The thread that dies may have the lock, or the main thread may have it and be blocked in a write. */
+	/* The thread that dies may have the lock, or the main thread may have it and wait for that thread. */
 	until = ns_to_timespec(clock_ns(CLOCK_REALTIME) + 1000000000u);
 	pthread_mutex_timedlock(&r->lock, &until);
 	json_fail(&r->json, why);

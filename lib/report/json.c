@@ -79,9 +79,30 @@ void json_close(struct json *j, char bracket)
 		json_event_end(j);
 }
 
+static const struct json *report_open; /* NULL: none */
+
+/* Stores what would close the report, of which no event is open. */
+static void unclosed(char *text, size_t size)
+{
+	const struct json *j = report_open;
+	int i;
+
+	*text = '\0';
+	if (j == NULL || j->depth == 0)
+		return;
+	if (j->stream)
+		string_append(text, size,
+			      "{\"schema\":%d,\"event\":\"error\",\"data\":", JSON_SCHEMA);
+	for (i = j->depth - 1; i > 0 && !j->stream; i--)
+		string_append(text, size, "%c", j->closing[i]);
+	string_append(text, size, j->stream ? "%s}\n" : ",\"error\":%s}\n", "\"interrupted\"");
+}
+
 void json_report_open(struct json *j)
 {
 	*j = (struct json){.stream = j->stream};
+	report_open = j;
+	report_closed_by(unclosed);
 	json_open(j, NULL, '{');
 	if (!j->stream)
 		json_count(j, "schema", JSON_SCHEMA);
@@ -94,7 +115,7 @@ void json_fail(struct json *j, const char *why)
 	while (j->depth > 1)
 		json_close(j, j->closing[j->depth - 1]);
 	json_report_end(j, why);
-	stdout_flush();
+	(void)report_put(false);
 }
 
 void json_number(struct json *j, const char *key, double value)
@@ -131,10 +152,15 @@ void json_string(struct json *j, const char *key, const char *value)
 
 void json_report_end(struct json *j, const char *error)
 {
+	const uint64_t dropped = report_dropped();
+
+	if (dropped > 0)
+		json_count(j, "dropped", dropped);
 	json_string(j, "error", error);
 	json_close(j, '}');
 	if (!j->stream)
 		putchar('\n');
+	report_open = NULL;
 }
 
 void json_report_close(struct json *j, const char *error)

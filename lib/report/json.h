@@ -44,8 +44,8 @@ enum { JSON_NONE, JSON_OBJECTS, JSON_EVENTS };
 void json_report_open(struct json *j);
 
 /*
- * Ends a report of which only the outermost object is open, with the error unless that is NULL.  After
- * json_report_end() the caller flushes stdout.
+ * Ends a report of which only the outermost object is open, with the number of rows that were dropped before, if there
+ * are, and the error unless that is NULL.  After json_report_end() the caller flushes stdout.
  */
 void json_report_close(struct json *j, const char *error);
 void json_report_end(struct json *j, const char *error);

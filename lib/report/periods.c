@@ -15,6 +15,15 @@ static void print_command(const struct load *l, struct wrap *line)
 		wrap_add(line, ", ", "CPU time of tasks %.3f s", l->tasks * all);
 }
 
+/* Of many periods one may be dropped, if nobody reads them. */
+static void flush(const struct period *p, bool is_first)
+{
+	if (p->is_command || p->run > 0 || is_first)
+		report_flush();
+	else
+		(void)report_row();
+}
+
 void period_print(const struct period *p, bool accounting)
 {
 	struct wrap line = {.width = WRAP_WIDTH, .indent = "  "};
@@ -43,7 +52,8 @@ void period_print(const struct period *p, bool accounting)
 	for (i = 0; i < CPU_COLUMNS && accounting && !isnan(l->rates.cpu[i]); i++)
 		wrap_add(&line, i > 0 ? ", " : "; ", "%s%s %.1f%%",
 			 i > 0 ? "" : "kernel: ", cpu_column[i], percent(l->rates.cpu[i]));
-	report("\n");
+	putchar('\n');
+	flush(p, false);
 }
 
 void period_json(const struct period *p, const struct environment *start)
@@ -81,7 +91,8 @@ void period_json(const struct period *p, const struct environment *start)
 	json_close(&j, ']');
 	f.host = p->load;
 	json_cpu_time(&j, &f);
-	json_report_close(&j, NULL);
+	json_report_end(&j, NULL);
+	flush(p, start != NULL);
 }
 
 void periods_print(const struct history *h)

@@ -233,8 +233,10 @@ static void print_report(const struct send_options *opt, const struct send_resul
 
 void report_clear_progress(struct send_report *r)
 {
-	if (r->has_progress)
+	if (r->has_progress) {
 		fputs("\r\033[K", stderr);
+		fflush(stderr);
+	}
 	r->has_progress = false;
 }
 
@@ -266,6 +268,7 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 	else if (all > 0)
 		fprintf(stderr, ", %.0f%%", 100 * (double)bytes / (double)all);
 	fprintf(stderr, ": %.0f KiB/s%s\033[K", per_second((double)bytes / 1024, seconds), phase);
+	fflush(stderr);
 	r->has_progress = true;
 }
 
@@ -273,9 +276,12 @@ void report_interval(struct send_report *r, const struct stream_result *stream,
 		     const struct figures *sum, double start, bool measured)
 {
 	struct json *j = &r->json;
+	bool comma, begun;
 	int i;
 
 	pthread_mutex_lock(&r->lock);
+	comma = j->comma;
+	begun = r->intervals.begun;
 	if (r->opt->json) {
 		json_open(j, NULL, '{');
 		json_open(j, "streams", '[');
@@ -290,7 +296,10 @@ void report_interval(struct send_report *r, const struct stream_result *stream,
 			intervals_part(&r->intervals, &stream[i].interval,
 				       text_of("stream %d", i + 1));
 	}
-	report_flush();
+	if (!report_row()) {
+		j->comma = comma;
+		r->intervals.begun = begun;
+	}
 	pthread_mutex_unlock(&r->lock);
 }
 

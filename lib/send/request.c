@@ -384,8 +384,10 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 			json_open(j, NULL, '{');
 			json_count(j, "request_bytes", opt->requests.size[i]);
 		}
-		if (opt->json)
+		if (opt->json) {
 			json_open(j, "intervals", '[');
+			report_flush(); /* an interval may be dropped */
+		}
 		counts = request_size(&rr, (uint32_t)opt->requests.size[i]);
 		gauge_say(&run->gauge, &counts->host.host, false);
 		if (opt->keep && 2 * counts->failed[FAIL_RESET] > counts->latency[TOTAL].n)

@@ -408,6 +408,7 @@ void requests_interval(struct send_report *r, const struct figures *f, double st
 		       uint64_t longest_ns)
 {
 	const double longest = f->calls > 0 ? (double)longest_ns / 1e9 : NAN;
+	const bool comma = r->json.comma, begun = r->intervals.begun;
 	struct json *j = &r->json;
 
 	if (r->opt->json) {
@@ -421,7 +422,10 @@ void requests_interval(struct send_report *r, const struct figures *f, double st
 		intervals_row(&r->intervals, f, start, true,
 			      f->calls > 0 ? text_of("longest %s ms", ms_text(longest)) : "");
 	}
-	report_flush();
+	if (!report_row()) {
+		j->comma = comma;
+		r->intervals.begun = begun;
+	}
 }
 
 void requests_json(struct json *j, const struct requests *q)

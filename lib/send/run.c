@@ -379,16 +379,14 @@ void run_step(struct run *r, struct event *e, int events, void *arg)
 {
 	uint64_t now = now_ns(), due = r->stop != 0 ? now + TICK_NS : r->end_ns;
 	struct pollfd p = {.fd = r->wake, .events = POLLIN};
-	struct timespec t;
 	eventfd_t ignored;
 	int i;
 
 	for (i = 0; i < events; i++)
 		if (e[i].due_ns < due)
 			due = e[i].due_ns;
-	t = ns_to_timespec(due > now ? due - now : 0);
-	if (ppoll(&p, 1, due != NEVER ? &t : NULL, NULL) > 0)
-		eventfd_read(r->wake, &ignored);
+	wait_until(&p, 1, due, NULL);
+	eventfd_read(r->wake, &ignored);
 	if (r->running == 0 || r->is_broken)
 		return;
 	now = now_ns();

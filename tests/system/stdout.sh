@@ -11,9 +11,9 @@ lasting() { "$BIN/zcc" -s 0 -p "$PORT" -q -t "$1" --congestion reno --pace 20m >
 
 it 'zcc: who reads a report from a pipe gets whole lines, and each by one write at most'; ( begin; need strace
 	start_zcs
-	strace -f -s 500 -o trace -e trace=write "$BIN/zcc" -s 0 -p "$PORT" -n 1 --congestion reno | cat >report
+	strace -f -y -s 500 -o trace -e trace=write "$BIN/zcc" -s 0 -p "$PORT" -n 1 --congestion reno | cat >report
 	grep -c . report
-	grep ' write(1, ' trace >writes
+	grep ' write([0-9]*<pipe:' trace >writes
 	[ "$(lines_in writes)" -le "$(lines_in report)" ]
 	not grep -v '\\n", [0-9]*[) ]' writes
 	stop_zcs

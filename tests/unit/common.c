@@ -92,7 +92,7 @@ static void replace_partly(void *path)
 {
 	const struct rlimit few = {2, 2};
 
-	init_program(NULL);
+	init_program();
 	setrlimit(RLIMIT_FSIZE, &few);
 	file_replace_or_die(path, print_new, "new\n");
 }
@@ -211,7 +211,7 @@ static void die_by(void *word)
 	case 'f': command_die("a-command", EACCES);
 	case 't': die_init(die_again, NULL); die("the first error");
 	default:
-		init_program(NULL);
+		init_program();
 		kill(getpid(), SIGPIPE);
 		kill(getpid(), SIGXFSZ);
 		die("alive");

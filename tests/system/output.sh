@@ -1,0 +1,187 @@
+#!/bin/sh
+# Output that nobody reads: it holds up nobody who accepts, ends or measures, and is there once it is read.
+#
+# seconds: 12
+. "$TOP/tests/lib.sh"
+whole_test_needs python3 'output that nobody reads'
+
+# full.py KIND DIR command...: its stdout, with KIND+ its stderr, too, is a full pipe, terminal or socket, which is read
+# from the time on when there is DIR/read; DIR/pid is the command's
+cat >full.py <<'END'
+import fcntl, os, pty, socket, subprocess, sys, termios, time
+kind, dir, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+if kind.startswith('pty'):
+    r, w = pty.openpty()
+    mode = termios.tcgetattr(w)
+    mode[1] &= ~termios.OPOST
+    termios.tcsetattr(w, termios.TCSANOW, mode)
+elif kind.startswith('socket'):
+    r, w = [s.detach() for s in socket.socketpair()]
+else:
+    r, w = os.pipe()
+    fcntl.fcntl(w, 1031, 4096)
+os.set_blocking(w, False)
+filled = 0
+try:
+    while True:
+        filled += os.write(w, b'.' * 512)
+except BlockingIOError:
+    pass
+os.set_blocking(w, True)
+if kind.endswith('-root'):
+    os.chmod('/proc/self/fd/%d' % w, 0o600)
+p = subprocess.Popen(command, stdout=w, stderr=w if '+' in kind else None)
+os.close(w)
+open(dir + '/pid', 'w').write('%d\n' % p.pid)
+while not os.path.exists(dir + '/read'):
+    time.sleep(0.02)
+if kind.endswith('gone'):
+    os.close(r)
+    sys.exit(p.wait())
+got = b''
+try:
+    while more := os.read(r, 65536):
+        got += more
+except OSError:
+    pass
+sys.stdout.buffer.write(got[filled:])
+status = p.wait()
+sys.exit(status if status >= 0 else 128 - status)
+END
+# start_full NAME KIND command...: in the background, in the directory NAME; `full` is the pid of the command
+start_full()
+{
+	name=$1 kind=$2
+	shift 2
+	mkdir "$name"
+	python3 ../full.py $kind "$name" "$@" >"$name.out" 2>"$name.err" &
+	reader=$!
+	remember $reader
+	wait_until test -s "$name/pid"
+	read -r full <"$name/pid"
+	remember "$full"
+}
+# read_full STATUS: the command's output is read now, and the command ends with the status
+read_full()
+{
+	: >"$name/read"
+	ended $reader
+	got=0; wait $reader || got=$?
+	tail -n 5 "$name.out" "$name.err" | cut -c 1-200
+	[ $got -eq "$1" ]
+}
+# only_waits: nothing is left of it but that it waits for who reads its output
+only_waits() { [ "$(entries_in "/proc/$full/fd")" -eq 3 ]; }
+
+for kind in pipe pty socket; do
+	beside "zcs: clients are served while nobody reads its $kind, and their summaries are there afterwards"; ( begin
+		start_full zcs $kind sh -c 'echo $$ >zcs/pid; exec "$@" 2>zcs.log' sh "$BIN/zcs" -p 0 -I 0.01
+		wait_until grep -q listening zcs.log
+		read_port zcs.log
+		for i in 1 2 3; do
+			exits 0 timeout 20 "$BIN/zcc" -s 0 -p "$PORT" -t 0.3 --pace 20m --congestion reno
+			grep -q 'all bytes sent were received' out
+		done
+		kill -TERM "$full"
+		wait_until only_waits
+		read_full 0
+		[ "$(grep -c '^127.0.0.1' zcs.out)" -eq 3 ]
+		counts -ge 10 grep -c ' [0-9.]*-[0-9.]*  *[0-9,]* ' zcs.out
+	) & later
+done
+beside 'zcs: lines about clients on the full pipe of its stdout hold up nobody'; ( begin
+	start_full zcs pipe+ "$BIN/zcs" -p "$((20000 + $$ % 10000))" -d
+	PORT=$((20000 + $$ % 10000))
+	for i in 1 2 3; do
+		exits 0 timeout 20 "$BIN/zcc" -s 0 -p "$PORT" --wait-server 10 -t 0.1 --congestion reno
+	done
+	kill -TERM "$full"
+	read_full 0
+	counts -ge 3 grep -c 'zcs: .*: connected' zcs.out
+) & later
+for kind in pipe pty socket; do
+	beside "zcc -t: ends in time while nobody reads its $kind"; ( begin; need jq
+		start_zcs
+		start_full zcc $kind "$BIN/zcc" --json-stream -s 0 -p "$PORT" -t 1 -I 0.01 -P 4 --pace 20m --congestion reno
+		wait_until grep -q '^total of 4 clients' zcs.out # only now it is read
+		wait_until only_waits
+		read_full 0
+		jq -es '[.[].event] | .[-1] == "end" and index("interval") != null' zcc.out
+		stop_zcs
+	) & later
+done
+beside 'zcc: SIGTERM while nobody reads: the report is there, and it ended by the signal; a second one ends it at once'; ( begin
+	for second in '' yes; do
+		start_zcs -I 0.05
+		start_full zcc$second pipe "$BIN/zcc" -s 0 -p "$PORT" -t 60 -I 0.01 -P 8 --pace 20m --congestion reno
+		wait_until grep -q '[0-9]' zcs.out
+		kill -TERM "$full"
+		wait_until only_waits
+		if [ -n "$second" ]; then
+			sleep 0.3 # the same signal at once is the same request
+			kill -TERM "$full"
+			ended "$full"
+		fi
+		read_full 143
+		stop_zcs
+		[ -n "$second" ] || grep -q 'KiB/s.*[0-9]' zcc.out
+		[ -n "$second" ] || grep -q 'kbytes/sec' zcc.out
+	done
+) & later
+for mode in --json --json-stream ''; do
+	beside "zcc${mode:+ $mode}: rows for which there is no room are dropped as a whole, and counted"; ( begin; need jq
+		start_zcs
+		start_full zcc pipe "$BIN/zcc" $mode -s 0 -p "$PORT" -t 4 -I 0.01 -P 64 --pace 1m --congestion reno
+		wait_until grep -q '^total of 64 clients' zcs.out
+		wait_until only_waits
+		read_full 0 >/dev/null
+		case $mode in
+		--json) jq -es 'length == 1 and (.[0] | .dropped > 0 and .end.sum_sent.bytes > 0 and (.intervals | length) > 0)' zcc.out ;;
+		--json-stream) jq -es '(map(select(.event == "dropped"))[0].data > 0) and .[0].event == "start" and any(.[]; .event == "end")' zcc.out ;;
+		*) grep '^  dropped here, as nobody read it in time: [0-9]* lines$' zcc.out; grep -q 'all bytes sent were received' zcc.out ;;
+		esac
+	) & later
+done
+beside 'cyclesoak: periods are measured, and its end comes, while nobody reads'; ( begin
+	made_up_calibration >counts
+	soaks() { start_full soak pipe "$cyclesoak" -f counts -p 0.05 -n 100; wait_until or_gone "$full" only_waits; }
+	soaking soaks
+	[ -z "$(keeper_of "$full")" ]
+	read_full 0
+	[ "$(grep -c '^System load' soak.out)" -eq 100 ]
+) & later
+beside '--setting: the first is restored while nobody reads the report'; ( begin
+	start_zcs
+	start_full zcc pipe "$BIN/zcc" -s 0 -p "$PORT" -t 0.1 -r 1 --setting 'a=echo a >>state' --setting 'b=echo b >>state' --congestion reno
+	wait_until only_waits
+	[ "$(tail -n 1 state)" = a ]
+	grep -q b state
+	read_full 0
+	grep -q '^run' zcc.out
+) & later
+beside 'zcc: a reader that goes is an error of output, reported once'; ( begin
+	start_zcs
+	start_full zcc pipe-gone "$BIN/zcc" -s 0 -p "$PORT" -t 0.1 --congestion reno
+	wait_until only_waits
+	read_full 1
+	grep -qx 'zcc: stdout: Broken pipe' zcc.err
+	one_line zcc.err || grep -q 'half a second' zcc.err
+) & later
+beside 'a pipe that cannot be opened anew, of root or without /proc, is written all the same'; ( begin
+	[ "$(id -u)" -eq 0 ] || skip_check 'not root'
+	need setpriv unshare
+	start_zcs
+	chmod 755 . ..
+	for how in 'setpriv --reuid=65534 --clear-groups' "unshare -m sh -c 'mount -t tmpfs none /proc; exec \"\$@\"' sh"; do
+		rm -rf zcc
+		eval "start_full zcc pipe $how" '"$BIN/zcc" -s 0 -p "$PORT" -t 0.5 -I 0.01 --congestion reno'
+		before=$(lines_in zcs.out)
+		met() { grep -q '^127.0.0.1' zcs.out; }
+		wait_until met
+		read_full 0
+		counts -ge 20 grep -c ' [0-9.]*-[0-9.]*  *[0-9,]* ' zcc.out
+		grep -q 'all bytes sent were received' zcc.out
+	done
+) & later
+together
+finish
