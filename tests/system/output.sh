@@ -128,6 +128,25 @@ beside 'zcc: SIGTERM while nobody reads: the report is there, and it ended by th
 		[ -n "$second" ] || grep -q 'kbytes/sec' zcc.out
 	done
 ) & later
+for mode in --json --json-stream; do
+	beside "zcc $mode: a second signal closes what is begun, for who reads it"; ( begin; need jq
+		start_zcs
+		mkfifo fifo
+		cat fifo >got &
+		"$BIN/zcc" $mode -s 0 -p "$PORT" -t 60 -I 0.05 --pace 20m --congestion reno >fifo &
+		zcc=$!
+		remember $zcc
+		wait_until grep -q omitted got
+		kill -STOP $ZCS # it sends no receipt
+		kill -TERM $zcc
+		sleep 0.3 # the same signal at once is the same request
+		gone $zcc || kill -INT $zcc
+		ended $zcc
+		kill -CONT $ZCS
+		jq -es 'if length == 1 then .[0] | .error == "interrupted" and .end == null
+			else .[-1].event == "error" and all(.[]; .event != "end") end' got
+	) & later
+done
 for mode in --json --json-stream ''; do
 	beside "zcc${mode:+ $mode}: rows for which there is no room are dropped as a whole, and counted"; ( begin; need jq
 		start_zcs
