@@ -140,7 +140,7 @@ for mode in --json --json-stream; do
 		kill -STOP $ZCS # it sends no receipt
 		kill -TERM $zcc
 		sleep 0.3 # the same signal at once is the same request
-		gone $zcc || kill -INT $zcc
+		gone $zcc || kill -TERM $zcc
 		ended $zcc
 		kill -CONT $ZCS
 		jq -es 'if length == 1 then .[0] | .error == "interrupted" and .end == null
