@@ -797,7 +797,7 @@ pid_t command_start(const struct command_start *c)
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork): see above */
 	if (pid == 0)
-		become_command(c, &error);
+		become_command(c, &error); /* NOLINT(clang-analyzer-unix.Vfork): see there */
 	if (pid < 0)
 		error = errno;
 	else if (error != 0)

@@ -384,6 +384,7 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 		comparison_print_size(comparison);
 	error = rounds_run(&r, why);
 	gauge_stop(&c->gauge);
+	(void)settings_restore(*c->stop > 0); /* the report may have to wait for its reader */
 	print(c, error);
 	free(c->from.each);
 	free(c->to.each);

@@ -88,8 +88,6 @@ const char *rounds_run(const struct rounds *r, char why[DIE_MAX])
 		    (plan_is_precise(p, opt->precision) || plan_is_hopeless(p, opt->precision)))
 			break;
 	}
-	/* The report may have to wait for its reader. */
-	(void)settings_restore(*r->stop > 0);
 	return *r->stop > 0 ? "interrupted" : error;
 }
 

@@ -573,6 +573,11 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 	if (a->settings.n > 0)
 		a->connected(); /* a signal is to restore the first */
 	error = rounds_run(&r, why);
+	if (a->settings.n > 0) {
+		gauge_stop(&a->run->gauge);
+		/* The report may have to wait for its reader. */
+		(void)settings_restore(a->run->stop > 0);
+	}
 	if (error == NULL)
 		error = fileset_error(&a->set[opt->zeros], why);
 	if (c->is_wanted && a->plan.rounds > 0)
