@@ -78,13 +78,16 @@ bool cpus_are_all(const struct cpus *cpus)
 uint64_t cpus_generation(const struct cpus *cpus)
 {
 	uint64_t sum = 0;
+	char path[64];
 	struct stat st;
 	int i;
 
 	/* The kernel makes this directory when the CPU comes online (drivers/base/topology.c). */
-	for (i = 0; i < cpus->n; i++)
-		if (stat(text_of("/sys/devices/system/cpu/cpu%d/topology", cpus->id[i]), &st) == 0)
+	for (i = 0; i < cpus->n; i++) {
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology", cpus->id[i]);
+		if (stat(path, &st) == 0)
 			sum += st.st_ino;
+	}
 	return sum;
 }
 

@@ -155,7 +155,8 @@ static int turn_take(void)
 
 	stop_signals(&stop);
 	sigprocmask(SIG_UNBLOCK, &stop, &old); /* a signal may end the program here */
-	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && now_ns() < until)
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
+	       now_ns() < until)
 		sleep_ns(TURN_TRY_NS);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return fd;

@@ -30,6 +30,8 @@ static void test_lists(void)
 static void test_machine(void)
 {
 	static struct cpus online, c, list;
+	const char *text;
+	int i;
 
 	ok(cpu_of(&list, 0) == -1, "an empty list has no CPU");
 	cpus_online(&online);
@@ -38,6 +40,12 @@ static void test_machine(void)
 	   "cpus_to_soak: 0 stands for all CPUs, as many as sysconf(3) has");
 	c = cpus_to_soak(1, &list);
 	ok(c.n == 1 && c.id[0] == online.id[0], "cpus_to_soak: 1 stands for the first CPU");
+	list = (struct cpus){.n = 64};
+	for (i = 0; i < list.n; i++)
+		list.id[i] = i;
+	text = text_of("a text");
+	ok(cpus_generation(&list) == cpus_generation(&list), "CPUs that stay have one generation");
+	is(text, "a text", "a reading of many CPUs leaves the thread its texts");
 	list = (struct cpus){2, {online.id[online.n - 1], online.id[0]}};
 	ok(cpu_of(&list, 0) == list.id[0] && cpu_of(&list, 1) == list.id[1] &&
 		   cpu_of(&list, 2) == list.id[0],
