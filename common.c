@@ -591,8 +591,11 @@ void wait_until(struct pollfd *p, nfds_t n, uint64_t due_ns, const sigset_t *mas
 	t = ns_to_timespec(due_ns > now ? due_ns - now : 0);
 	if (ppoll(all, polled, due_ns < UINT64_MAX ? &t : NULL, mask) < 0)
 		polled = 0;
-	for (i = 0; i < n; i++)
-		p[i].revents = polled > 0 ? all[i].revents : 0;
+	for (i = 0; i < n; i++) {
+		p[i].revents = 0;
+		if (polled > 0)
+			p[i].revents = all[i].revents;
+	}
 	output_drain();
 }
 

@@ -328,7 +328,7 @@ const char *idle_clock_open(struct idle_clock *c, int last)
 {
 	union bpf_attr a;
 	struct bpf_insn program[CODE_MAX];
-	uint32_t id[IDLE_CLOCK_HOOKS];
+	uint32_t id[IDLE_CLOCK_HOOKS] = {0};
 	void *map = MAP_FAILED;
 	const char *why;
 	int k;

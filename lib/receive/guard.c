@@ -167,7 +167,7 @@ static struct origin *origin_of(struct places *s, const struct sockaddr_storage 
 	uint64_t key;
 
 	/* The last 64 bits of a mapped IPv4 address are no prefix of IPv6: RFC 4291 reserves them. */
-	memcpy(&key, &a.s6_addr[IN6_IS_ADDR_V4MAPPED(&a) ? 8 : 0], sizeof(key));
+	memcpy(&key, a.s6_addr + (IN6_IS_ADDR_V4MAPPED(&a) ? 8 : 0), sizeof(key));
 	list = &s->origins[key * 0x9e3779b97f4a7c15u >> 32 & (ORIGINS - 1)];
 	LIST_FOREACH (o, list, link)
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
@@ -351,7 +351,7 @@ const char *place_dropped(const struct places *s, const struct place *p)
 {
 	const double limit = s->opt->idle_timeout;
 
-	switch (p->dropped) {
+	switch ((enum drop)p->dropped) {
 	case DROP_SILENT: return text_of("silent for %g seconds (--idle-timeout)", limit);
 	case DROP_HEADER:
 		return text_of("no whole header within %g seconds (--idle-timeout)", limit);

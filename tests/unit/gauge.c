@@ -86,7 +86,7 @@ static void test_disturbed(void)
 	const struct gauge_setup setup = {.soak = true, .what = "test"};
 	const unsigned reasons[] = {UNSAFE_SOAKER_STOPPED, UNSAFE_CPU_OFFLINE};
 	struct gauge g = {.setup = &setup, .instrument = {.kind = &kind}, .baseline = BASELINE_OWN};
-	struct load_sample each[2] = {{.time = 1}, {.time = 3, .spin = 1, .work = 1}};
+	static struct load_sample each[] = {{.time = 1}, {.time = 3, .spin = 1, .work = 1}};
 	struct gauge_mark from = {.sum = each[0], .each = &each[0]};
 	struct gauge_mark to = {.sum = each[1], .each = &each[1]};
 	struct load l;

@@ -120,7 +120,7 @@ struct strike {
 static void pass(uint64_t ns, bool is_idle);
 static void run_steps(const char *steps);
 
-/* NOLINTBEGIN(performance-no-int-to-ptr,misc-redundant-expression): its words are addresses, too */
+/* NOLINTBEGIN(performance-no-int-to-ptr,misc-*): its words are addresses, too, and an interrupt runs steps */
 static void run_struck(int hook, const struct strike *strike, int strikes)
 {
 	struct bpf_insn program[CODE_MAX], *i = program;
@@ -163,7 +163,7 @@ static void run_struck(int hook, const struct strike *strike, int strikes)
 		pass(0, false);
 	}
 }
-/* NOLINTEND(performance-no-int-to-ptr,misc-redundant-expression) */
+/* NOLINTEND(performance-no-int-to-ptr,misc-*) */
 
 static void run_at(uint64_t ns, int hook)
 {
@@ -219,6 +219,7 @@ static void pass(uint64_t ns, bool is_idle)
 	worst = fmax(worst, fabs(1e9 * idle_at(now) - (double)truth));
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): an interrupt in a program runs steps */
 static void run_steps(const char *steps)
 {
 	for (; *steps != '\0'; steps++) {

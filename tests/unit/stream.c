@@ -39,12 +39,13 @@ static void test_broken(void)
 	static const struct send_options opt = {.seconds = 1};
 	static struct stream_result res;
 	static struct stream st = {.opt = &opt, .result = &res};
+	static const _Atomic int stop;
 	const struct figures *f = &res.sent;
 	int listener;
 
 	st.sender = (struct sender){.method = &send_methods[0],
 				    .sock = listen_and_connect(&listener),
-				    .stop = &(const _Atomic int){0},
+				    .stop = &stop,
 				    .zerocopy.sends = 5};
 	st.end = (struct stream_mark){.ns = 1, .bytes = 1000};
 	st.tcp.mss = 1;
