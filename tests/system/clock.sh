@@ -8,7 +8,7 @@
 in_guest -s -l 1700
 
 # programs: how many of the tools' BPF programs the kernel has
-programs() { bpftool prog show | grep -c ' name zc_idle '; }
+programs() { bpftool prog show >all && grep -c ' name zc_idle ' all; }
 # quiet FILE...: whether neither trial nor baseline was disturbed
 quiet() { ! grep -h 'busy machine\|machine is busy\|never sleeps\|is not idle' "$@"; }
 # busy_host: skips the check at hand
@@ -19,7 +19,8 @@ starting()
 {
 	until_line=$1
 	shift
-	[ -p pipe ] || mkfifo pipe
+	rm -f pipe # of another check, or of another program
+	mkfifo pipe
 	exec 3<>pipe
 	"$@" >pipe 2>&1 &
 	launched=$!
@@ -34,7 +35,7 @@ by_user()
 	    cyclesoak --idle -p 0.5 -n 1 $2
 }
 
-it 'cyclesoak --idle: 20 starts of 20 measure an idle machine by the clock, or say why not'; ( begin
+it 'cyclesoak --idle: 20 starts of 20 measure an idle machine by the clock, or say why not'; ( begin; need bpftool
 	for start in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		if cyclesoak --idle --json -p 0.5 -n 1 >out 2>err; then
 			head -n 1 out | jq -e '.idle_source == "clock" and .load_percent > 0 and .load_percent < 30'
@@ -69,11 +70,10 @@ it 'cyclesoak --idle: a user needs CAP_BPF and CAP_PERFMON, and the error names 
 	by_user ,+bpf,+perfmon -d >out 2>err || not quiet err
 	grep -x 'cyclesoak: idle time is counted by BPF programs' err
 ); ok
-it 'zcs --user --idle counts on as that user, cyclesoak counts at the same time; kill -9 leaves no program'; ( begin
+it 'zcs --user --idle counts on as that user, cyclesoak counts at the same time; kill -9 leaves no program'; ( begin; need bpftool
 	starting listening zcs -p 0 --user nobody --idle
 	zcs=$launched
 	read_port said
-	rm pipe
 	zcc -s 0 -p "$PORT" -t 1 --congestion reno --json >report
 	jq -e '.end.remote.idle_source == "clock"' report
 	starting 'load_percent\|error' cyclesoak --idle --json -p 0.5

@@ -150,8 +150,8 @@ beside 'files that cannot be sent are named and skipped, the others are sent, ex
 	exits 1 "$zcc" -s 0 -p "$PORT" missing .
 	tail -n 1 err | grep -q 'none of the files can be sent'
 	can_trace || exit 0
-	exits 1 strace -o trace -P "$PWD/file" -e trace=openat,fstat,newfstatat,close \
-	    -e inject=fstat,newfstatat:error=EIO "$zcc" -s 0 -p "$PORT" file tiny
+	exits 1 strace -o trace -P "$PWD/file" -e trace=openat,/stat,close \
+	    -e inject=/stat:error=EIO "$zcc" -s 0 -p "$PORT" file tiny
 	cat trace
 	grep -qx 'zcc: file: skipped: Input/output error' err
 	grep -q '^close(' trace
