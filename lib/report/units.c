@@ -64,8 +64,10 @@ const char *load_text(double share, double half, unsigned unsafe)
 {
 	int places = 1;
 
-	while (half > 0 && 100 * half * pow(10, places) < 0.5 && places < PLACES_MOST)
+	while (100 * half * pow(10, places) < 0.5 && places < PLACES_MOST)
 		places++;
+	if (100 * half * pow(10, places) < 0.5)
+		places = 1; /* no number of places shows the interval, as that of equal loads */
 	return with_interval(percent(share), 100 * half, places, "%", unsafe);
 }
 

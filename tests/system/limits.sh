@@ -155,7 +155,7 @@ for how in $(receivers | sed 's/^/-m/') --raw; do
 			remember $!
 		done
 		for f in nothing half header body; do wait_until grep -qx closed held.$f; done
-		wait_until counts -eq 4 grep -c ": silent for 0.3 seconds (--idle-timeout), after [0-9]* byte" zcs.err
+		wait_until counts -eq 4 grep -cE ": (silent for|no whole header within) 0.3 seconds \(--idle-timeout\), after [0-9]* byte" zcs.err
 		[ "$(wc -l <zcs.err)" -eq 5 ]
 		[ $how = --raw ] || [ "$(grep -c ", after 3 bytes$" zcs.err)" -eq 1 ]
 	) & later
