@@ -411,9 +411,9 @@ void saved_read_or_die(struct saved *s, const struct plan_kind *kind, const char
 		return;
 	copy = strcpy(alloc_or_die(len + 1, 1, path), s->text);
 	why = saved_parse(copy, kind, s);
+	free(copy);
 	if (why != NULL)
 		die("%s: %s %s", option, printable(path), why);
-	free(copy);
 }
 
 void saved_close(struct saved *s)

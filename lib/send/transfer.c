@@ -276,6 +276,7 @@ void transfer_run(struct transfer *t)
 	struct run *r = t->run;
 	int i;
 
+	t->mark = alloc_or_die((size_t)opt->streams, sizeof(*t->mark), "streams");
 	t->measuring = opt->warmup <= 0;
 	t->report->intervals = (struct intervals){.period = opt->interval,
 						  .timestamps = opt->timestamps,
@@ -297,6 +298,7 @@ void transfer_run(struct transfer *t)
 			end_intervals(t);
 		run_baseline_after(r);
 	}
+	free(t->mark);
 	sum_up(t);
 }
 
@@ -310,7 +312,6 @@ bool transfer_open(struct transfer *t)
 	int i, sock;
 
 	t->stream = alloc_or_die(n, sizeof(*t->stream), "streams");
-	t->mark = alloc_or_die(n, sizeof(*t->mark), "streams");
 	res->stream = alloc_or_die(n, sizeof(*res->stream), "streams");
 	for (i = 0; i < opt->streams; i++) {
 		st = &t->stream[i];
@@ -352,7 +353,6 @@ void transfer_close(struct transfer *t)
 		sender_close(&t->stream[i].sender);
 	}
 	free(t->stream);
-	free(t->mark);
 	free(t->result.stream);
 	free(t->result.cpu);
 }

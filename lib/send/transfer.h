@@ -115,7 +115,7 @@ struct transfer {
 	struct run *run;
 	struct send_report *report; /* prints the intervals and the progress */
 	struct stream *stream;
-	struct stream_mark *mark; /* of each stream, at the end of an interval */
+	struct stream_mark *mark; /* of each stream, at the end of an interval; while it runs */
 	struct event event[TRANSFER_EVENTS];
 	struct load_sample last; /* the load at the end of the last interval */
 	bool measuring;          /* the warm-up is over */
