@@ -14,7 +14,7 @@
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-#define YIELD_TRIES   3
+#define YIELD_TRIES   8
 #define SOAK_READ_NS  50000       /* a reading of the counts that took longer is repeated */
 #define SOAK_START_NS 5000000000u /* until a CPU that has no time for its soaker is reported */
 #define SLOW_GAP_NS   2000        /* the shortest gap above which a clock is slow */
@@ -208,8 +208,7 @@ void soaker_yields(const struct soaker *s, const struct cpus *cpus, struct yield
 
 /*
  * Lets the soakers settle, and warns if they do not yield.  Soakers that do may still take 0.3 % of a CPU, a whole
- * timer tick at once.  Beside a program that wakes up often a third of the trials have such a tick, and one is forgiven:
- * hardly three trials in a row have two.
+ * timer tick at once.  Beside a program that wakes up often a third of the trials have such a tick: hardly all in a row.
  */
 static void try_yield(struct soaker *s, const struct cpus *cpus)
 {
@@ -219,11 +218,11 @@ static void try_yield(struct soaker *s, const struct cpus *cpus)
 	sleep_ns(SOAK_SETTLE_NS);
 	do
 		soaker_yields(s, cpus, &y);
-	while ((y.forgiven < YIELD_KEPT || y.late > YIELD_LATE) && --tries > 0);
+	while ((y.kept < YIELD_KEPT || y.late > YIELD_LATE) && --tries > 0);
 	if (tries > 0)
 		return;
 	s->weight = true;
-	if (y.forgiven < YIELD_KEPT)
+	if (y.kept < YIELD_KEPT)
 		warnx("the soakers do not yield: a thread beside them kept %.0f%% of its CPU: "
 		      "the load is unsafe, and other programs are slowed: use --idle",
 		      100 * y.kept);

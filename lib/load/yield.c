@@ -94,10 +94,9 @@ void yield_measure(const struct cpus *cpus, uint64_t (*ran)(const struct soaker 
 {
 	struct yielder *all = alloc_or_die((size_t)cpus->n, sizeof(*all), "a test of yielding");
 	struct yielder *w;
-	double slices;
 	int i, n = 0;
 
-	*y = (struct yield){.kept = NAN, .forgiven = NAN, .late = NAN};
+	*y = (struct yield){.kept = NAN, .late = NAN};
 	for (i = 0; i < cpus->n; i++) {
 		all[i] = (struct yielder){.i = i,
 					  .cpu = cpus->id[i],
@@ -114,11 +113,8 @@ void yield_measure(const struct cpus *cpus, uint64_t (*ran)(const struct soaker 
 		pthread_join(all[i].thread, NULL);
 	/* fmin() and fmax() of a figure and NAN are the figure. */
 	for (w = all; w < all + cpus->n; w++) {
-		if (w->worked > 0) {
+		if (w->worked > 0)
 			y->kept = fmin(y->kept, w->worked / (w->worked + w->soaked));
-			slices = fmax(0, w->soaked - YIELD_SLICE);
-			y->forgiven = fmin(y->forgiven, w->worked / (w->worked + slices));
-		}
 		y->late = fmax(y->late, median_of(w->late, w->n));
 		close(w->event);
 	}

@@ -3,20 +3,18 @@
  * control groups and schedulers promise.
  *
  *	yield_measure(&cpus, soaker_ran, soaker, &y);
- *	if (y.forgiven < YIELD_KEPT || y.late > YIELD_LATE)
+ *	if (y.kept < YIELD_KEPT || y.late > YIELD_LATE)
  *		...
  */
 #pragma once
 
 #include "lib/load/cpus.h"
 
-#define YIELD_KEPT  0.97 /* the least share of its CPU that a working thread must keep */
-#define YIELD_SLICE 5e-3 /* seconds: a tick of 250 Hz, which soakers of 0.3 % have as a whole */
-#define YIELD_LATE  1e-4 /* the greatest delay of a wake-up, in seconds */
+#define YIELD_KEPT 0.97 /* the least share of its CPU that a working thread must keep */
+#define YIELD_LATE 1e-4 /* the greatest delay of a wake-up, in seconds */
 
 struct yield {
 	double kept; /* a thread's share of the CPU time that it and the soaker had, on the worst CPU */
-	double forgiven; /* the same if one time slice of the soaker does not count: it may be due */
 	double late; /* seconds for which a soaker kept a woken thread waiting: the worst CPU's median */
 };
 
