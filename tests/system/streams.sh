@@ -74,7 +74,7 @@ beside 'zcs -1: all that come together are served, also 100 that -t lets send no
 	ended $ZCS
 	not grep -v 'listening on\|lines\{0,1\} about clients w.* omitted$' zcs.err # of empty ones
 	start_zcs -1
-	printf x | "$HELPERS/net" send -c "$PORT"
+	printf '\000\000\000\001x' | "$HELPERS/net" send -c "$PORT"
 	exits 1 wait "$ZCS"
 ) & later
 # What is queued when -t is over is sent at the pace, too: the send buffer has seconds of it.
