@@ -900,6 +900,8 @@ int file_read_line(const char *path, char *buf, size_t size)
 		return -1;
 	}
 	*end = '\0';
+	while ((end = strchr(buf, '\t')) != NULL)
+		*end = ' ';
 	make_printable(buf);
 	return 0;
 }

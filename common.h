@@ -248,7 +248,8 @@ bool stop_is_repeated(int sig);
 int open_retry(const char *path, int flags);
 
 /*
- * Reads the first line of a small file, such as one of /proc, as a printable string without its newline.  A
+ * Reads the first line of a small file, such as one of /proc, as a printable string without its newline, with a blank
+ * for a tab.  A
  * line that does not fit, or has no newline, is an error.
  */
 int file_read_line(const char *path, char *buf, size_t size);

@@ -22,6 +22,14 @@ static const struct {
 	{"preempt", "/sys/kernel/debug/sched/preempt"}, /* only root can read it */
 	{"hypervisor", "/sys/hypervisor/type"},
 	{"vendor", "/sys/class/dmi/id/sys_vendor"},
+	{"tcp_rmem", "/proc/sys/net/ipv4/tcp_rmem"},
+	{"tcp_wmem", "/proc/sys/net/ipv4/tcp_wmem"},
+	{"tcp_notsent_lowat", "/proc/sys/net/ipv4/tcp_notsent_lowat"},
+	{"rmem_max", "/proc/sys/net/core/rmem_max"},
+	{"wmem_max", "/proc/sys/net/core/wmem_max"},
+	{"default_qdisc", "/proc/sys/net/core/default_qdisc"},
+	{"netdev_budget", "/proc/sys/net/core/netdev_budget"},
+	{"busy_poll", "/proc/sys/net/core/busy_poll"},
 };
 
 /*

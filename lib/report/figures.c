@@ -158,6 +158,9 @@ static const struct kind {
 #define PART(member, whole) NUMBER(SHARE, member), .all = offsetof(struct figures, whole)
 #define DERIVED(k, formula) .kind = FIGURE_##k, .derive = (formula)
 
+/* The key of a figure that --save keeps, but no receipt of a peer has. */
+#define KEPT(name) .receipt = (name), .is_kept = true
+
 /* Its objects in JSON, its place in text, and its rule for sums. */
 #define IN(set)       .objects = IN_##set
 #define TEXT(g, text) .group = GROUP_##g, .label = (text)
@@ -210,7 +213,7 @@ const struct figure figure_table[] = {
 	{"load_percent", "load", NUMBER(LOAD, host.load), IN(LOADS), TEXT(LOAD, "load")},
 	{"load_uncertainty_percent", "uncertainty", NUMBER(SHARE, host.uncertainty),
 	 .objects = IN_HOST | IN_CPU},
-	{"load_shared_percent", NULL, NUMBER(SHARE, host.shared)},
+	{"load_shared_percent", KEPT("shared"), NUMBER(SHARE, host.shared)},
 	{"tasks_percent", "tasks", NUMBER(SHARE, host.tasks), IN(HOST),
 	 TEXT(LOAD, "CPU time of tasks")},
 	{"instrument", "instrument", STRING(WORD, host.instrument), IN(HOST),
@@ -230,8 +233,8 @@ const struct figure figure_table[] = {
 	{"cpu_seconds", NULL, DERIVED(COST, cpu_seconds), IN(COMMAND)},
 	{"cpu_seconds_uncertainty", NULL, DERIVED(COST, cpu_seconds_uncertainty), IN(COMMAND)},
 	{"baseline", NULL, NUMBER(BASELINE, host.baseline), IN(HOST)},
-	{"baseline_tasks_percent", NULL, NUMBER(SHARE, host.others), IN(HOST)},
-	{"drift_percent", NULL, NUMBER(CHANGE, host.drift), IN(HOST)},
+	{"baseline_tasks_percent", KEPT("baseline_tasks"), NUMBER(SHARE, host.others), IN(HOST)},
+	{"drift_percent", KEPT("drift"), NUMBER(CHANGE, host.drift), IN(HOST)},
 
 	/* The counters of the host. */
 	{"interrupts_per_second", "interrupts", NUMBER(RATE, host.rates.interrupts), IN(HOST),
@@ -280,34 +283,34 @@ const struct figure figure_table[] = {
 	{"tasks_us_per_kib", NULL, NUMBER(CPU_TIME, host.tasks)},
 
 	/* The connection. */
-	{"retransmits", NULL, NUMBER(NUMBER, tcp.retransmits), IN(TCP), TEXT(TCP, "retransmits"),
+	{"retransmits", KEPT("retransmits"), NUMBER(NUMBER, tcp.retransmits), IN(TCP), TEXT(TCP, "retransmits"),
 	 ADDED},
-	{"segments", NULL, NUMBER(NUMBER, tcp.segments), IN(SENDER), ADDED},
+	{"segments", KEPT("segments"), NUMBER(NUMBER, tcp.segments), IN(SENDER), ADDED},
 	{"retransmit_percent", NULL, PART(tcp.retransmits, tcp.segments), IN(WHY),
 	 TEXT(TCP, "retransmitted")},
-	{"rtt", NULL, NUMBER(US, tcp.rtt), IN(TCP), OF_ONE},
-	{"mean_rtt", NULL, NUMBER(US, waits.mean_rtt), IN(SENDER), TEXT(TCP, "smoothed RTT, ms"),
+	{"rtt", KEPT("rtt"), NUMBER(US, tcp.rtt), IN(TCP), OF_ONE},
+	{"mean_rtt", KEPT("mean_rtt"), NUMBER(US, waits.mean_rtt), IN(SENDER), TEXT(TCP, "smoothed RTT, ms"),
 	 OF_ONE},
-	{"rttvar", NULL, NUMBER(US, tcp.rttvar), IN(TCP), OF_ONE},
-	{"min_rtt", NULL, NUMBER(US, tcp.min_rtt), IN(SENDER), TEXT(TCP, "minimum RTT, ms"),
+	{"rttvar", KEPT("rttvar"), NUMBER(US, tcp.rttvar), IN(TCP), OF_ONE},
+	{"min_rtt", KEPT("min_rtt"), NUMBER(US, tcp.min_rtt), IN(SENDER), TEXT(TCP, "minimum RTT, ms"),
 	 OF_ONE},
-	{"max_rtt", NULL, NUMBER(US, waits.max_rtt), IN(SENDER), TEXT(TCP, "smoothed maximum, ms"),
+	{"max_rtt", KEPT("max_rtt"), NUMBER(US, waits.max_rtt), IN(SENDER), TEXT(TCP, "smoothed maximum, ms"),
 	 MOST},
-	{"snd_cwnd", NULL, NUMBER(BYTES, tcp.cwnd), IN(TCP), OF_ONE},
-	{"mean_snd_cwnd", NULL, NUMBER(BYTES, waits.mean_cwnd), IN(SENDER), TEXT(TCP, "cwnd, KiB"),
+	{"snd_cwnd", KEPT("cwnd"), NUMBER(BYTES, tcp.cwnd), IN(TCP), OF_ONE},
+	{"mean_snd_cwnd", KEPT("mean_cwnd"), NUMBER(BYTES, waits.mean_cwnd), IN(SENDER), TEXT(TCP, "cwnd, KiB"),
 	 OF_ONE},
-	{"max_snd_cwnd", NULL, NUMBER(BYTES, waits.max_cwnd), IN(SENDER),
+	{"max_snd_cwnd", KEPT("max_cwnd"), NUMBER(BYTES, waits.max_cwnd), IN(SENDER),
 	 TEXT(TCP, "cwnd maximum, KiB"), MOST},
-	{"snd_mss", NULL, NUMBER(NUMBER, tcp.mss), IN(SENDER), TEXT(TCP, "MSS, bytes"),
+	{"snd_mss", KEPT("mss"), NUMBER(NUMBER, tcp.mss), IN(SENDER), TEXT(TCP, "MSS, bytes"),
 	 .sum = SUM_SAME},
-	{"pmtu", NULL, NUMBER(NUMBER, tcp.pmtu), IN(TCP), OF_ONE},
-	{"delivery_rate", NULL, NUMBER(BYTE_RATE, tcp.delivery_rate), IN(SENDER), OF_ONE},
-	{"busy_time", NULL, NUMBER(US, tcp.busy), IN(SENDER), ADDED},
-	{"rwnd_limited", NULL, NUMBER(US, tcp.rwnd_limited), IN(SENDER), ADDED},
-	{"sndbuf_limited", NULL, NUMBER(US, tcp.sndbuf_limited), IN(SENDER), ADDED},
-	{"cwnd_limited", NULL, NUMBER(US, waits.cwnd_limited), IN(SENDER), ADDED},
-	{"pacing_limited", NULL, NUMBER(US, waits.pacing_limited), IN(SENDER), ADDED},
-	{NULL, NULL, NUMBER(US, waits.elapsed), ADDED},
+	{"pmtu", KEPT("pmtu"), NUMBER(NUMBER, tcp.pmtu), IN(TCP), OF_ONE},
+	{"delivery_rate", KEPT("delivery_rate"), NUMBER(BYTE_RATE, tcp.delivery_rate), IN(SENDER), OF_ONE},
+	{"busy_time", KEPT("busy"), NUMBER(US, tcp.busy), IN(SENDER), ADDED},
+	{"rwnd_limited", KEPT("rwnd_limited"), NUMBER(US, tcp.rwnd_limited), IN(SENDER), ADDED},
+	{"sndbuf_limited", KEPT("sndbuf_limited"), NUMBER(US, tcp.sndbuf_limited), IN(SENDER), ADDED},
+	{"cwnd_limited", KEPT("cwnd_limited"), NUMBER(US, waits.cwnd_limited), IN(SENDER), ADDED},
+	{"pacing_limited", KEPT("pacing_limited"), NUMBER(US, waits.pacing_limited), IN(SENDER), ADDED},
+	{NULL, KEPT("elapsed"), NUMBER(US, waits.elapsed), ADDED},
 	{"waited_for_receiver_percent", NULL, PART(tcp.rwnd_limited, waits.elapsed), IN(WHY),
 	 TEXT(WAITS, "receiver's window")},
 	{"waited_for_sndbuf_percent", NULL, PART(tcp.sndbuf_limited, waits.elapsed), IN(WHY),
@@ -324,13 +327,13 @@ const struct figure figure_table[] = {
 	{"rcv_mss", "rcv_mss", NUMBER(NUMBER, tcp.rcv_mss), IN(RECEIVER), OF_ONE},
 	{"rcv_ooopack", "out_of_order", NUMBER(NUMBER, tcp.rcv_ooo), IN(RECEIVER),
 	 TEXT(TCP, "out of order"), OF_ONE},
-	{"zerocopy_sends", NULL, NUMBER(NUMBER, zerocopy.sends), IN(STREAM),
+	{"zerocopy_sends", KEPT("zerocopy_sends"), NUMBER(NUMBER, zerocopy.sends), IN(STREAM),
 	 TEXT(TCP, "zerocopy sends"), ADDED},
-	{"zerocopy_copied", NULL, NUMBER(NUMBER, zerocopy.copied), IN(STREAM),
+	{"zerocopy_copied", KEPT("zerocopy_copied"), NUMBER(NUMBER, zerocopy.copied), IN(STREAM),
 	 TEXT(TCP, "  copied by the kernel"), ADDED},
 	{"zerocopy_copied_percent", NULL, PART(zerocopy.copied, zerocopy.sends), IN(WHY),
 	 TEXT(NONE, "zero-copy sends that the kernel copied")},
-	{"zerocopy_incomplete", NULL, NUMBER(NUMBER, zerocopy.incomplete), IN(STREAM),
+	{"zerocopy_incomplete", KEPT("zerocopy_incomplete"), NUMBER(NUMBER, zerocopy.incomplete), IN(STREAM),
 	 TEXT(TCP, "  never completed"), ADDED},
 
 	/* The other end's program. */
@@ -348,6 +351,15 @@ const struct figure figure_table[] = {
 	{"qdisc", "qdisc", STRING(NAME, setup.qdisc), IN(ENVIRONMENT)},
 	{"rps", "rps", STRING(NAME, setup.rps), IN(ENVIRONMENT)},
 	{"xps", "xps", STRING(NAME, setup.xps), IN(ENVIRONMENT)},
+	{"tcp_rmem", "tcp_rmem", STRING(NAME, setup.tcp_rmem), IN(ENVIRONMENT)},
+	{"tcp_wmem", "tcp_wmem", STRING(NAME, setup.tcp_wmem), IN(ENVIRONMENT)},
+	{"tcp_notsent_lowat", "notsent_lowat", NUMBER(NUMBER, setup.tcp_notsent_lowat),
+	 IN(ENVIRONMENT)},
+	{"rmem_max", "rmem_max", NUMBER(NUMBER, setup.rmem_max), IN(ENVIRONMENT)},
+	{"wmem_max", "wmem_max", NUMBER(NUMBER, setup.wmem_max), IN(ENVIRONMENT)},
+	{"default_qdisc", "default_qdisc", STRING(NAME, setup.default_qdisc), IN(ENVIRONMENT)},
+	{"netdev_budget", "netdev_budget", NUMBER(NUMBER, setup.netdev_budget), IN(ENVIRONMENT)},
+	{"busy_poll", "busy_poll", NUMBER(NUMBER, setup.busy_poll), IN(ENVIRONMENT)},
 };
 const int figure_rows = (int)(sizeof(figure_table) / sizeof(figure_table[0]));
 
@@ -479,8 +491,8 @@ static bool has_characters(enum figure_kind kind, const char *value)
 	return *value != '\0' && value[strspn(value, kinds[kind].characters)] == '\0';
 }
 
-/* The value of a figure; an empty string if it is not known, or a receipt cannot have it. */
-static const char *value_text(const struct figure *row, const struct figures *f)
+/* The value of a figure with these decimals; an empty string if it is not known, or a receipt cannot have it. */
+static const char *value_text(const struct figure *row, const struct figures *f, int places)
 {
 	const void *member = figure_member(row, f);
 	const double number = figure_value(row, f);
@@ -490,25 +502,41 @@ static const char *value_text(const struct figure *row, const struct figures *f)
 	case FIGURE_NAME: return has_characters(row->kind, member) ? member : "";
 	case FIGURE_REASONS: return limits_format(f->host.unsafe);
 	case FIGURE_COUNT: return text_of("%" PRIu64, *(const uint64_t *)member);
-	default: return figure_is_possible(row->kind, number) ? text_of("%.6f", number) : "";
+	default: return figure_is_possible(row->kind, number) ? text_of("%.*f", places, number) : "";
 	}
+}
+
+/* Writes the receipt of a peer, or one that is `kept`, in which a share has more digits. */
+static size_t format(const struct figures *f, bool kept, char *buf, size_t size)
+{
+	const struct figure *row;
+	const char *value;
+	size_t len = 0;
+
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		value = row->receipt == NULL || (row->is_kept && !kept)
+				? ""
+				: value_text(row, f, kept ? 9 : 6);
+		if (*value != '\0')
+			len += (size_t)snprintf(buf + len, size - len, "%s=%s ", row->receipt, value);
+	}
+	return len;
 }
 
 size_t receipt_format(const struct figures *f, char *buf)
 {
-	const struct figure *row;
-	const char *value;
-	size_t len;
+	const size_t len = format(f, false, buf, RECEIPT_MAX);
 
-	*buf = '\0';
-	for (row = figure_table; row < figure_table + figure_rows; row++) {
-		value = row->receipt != NULL ? value_text(row, f) : "";
-		if (*value != '\0')
-			string_append(buf, RECEIPT_MAX, "%s=%s ", row->receipt, value);
-	}
-	len = strlen(buf);
 	buf[len - 1] = '\n';
 	return len;
+}
+
+const char *receipt_format_kept(const struct figures *f)
+{
+	static _Thread_local char buf[KEPT_MAX];
+
+	buf[format(f, true, buf, sizeof(buf)) - 1] = '\0';
+	return buf;
 }
 
 /* Stores the value of a key; returns false if the key cannot have it. */
@@ -529,32 +557,71 @@ static bool receipt_set(struct figures *f, const struct figure *row, const char 
 	return *end == '\0' && figure_is_possible(row->kind, figure_value(row, f));
 }
 
-/* Reads the string `key=value`.  seen[i] is set if the receipt has already had the key of row i. */
-static bool receipt_pair(struct figures *f, char *pair, bool *seen)
+/* A receipt that is being read. */
+struct reading {
+	struct figures *f;
+	bool kept;
+	bool seen[sizeof(figure_table) / sizeof(figure_table[0])]; /* it has had the key of a row */
+	int next; /* the row behind that of the last key: the keys are mostly in the order of the rows */
+};
+
+/* The row of a key, or NULL. */
+static const struct figure *row_of(struct reading *r, const char *key)
+{
+	const struct figure *row;
+	int i;
+
+	for (i = 0; i < figure_rows; i++) {
+		row = &figure_table[(r->next + i) % figure_rows];
+		if (row->receipt == NULL || (row->is_kept && !r->kept) ||
+		    strcmp(key, row->receipt) != 0)
+			continue;
+		r->next = (int)(row - figure_table) + 1;
+		return row;
+	}
+	return NULL;
+}
+
+/* Reads the string `key=value`. */
+static bool receipt_pair(struct reading *r, char *pair)
 {
 	char *value = strchr(pair, '=');
-	int i;
+	const struct figure *row;
 
 	if (value == NULL || value == pair || value[1] == '\0')
 		return false;
 	*value++ = '\0';
 	if (pair[strspn(pair, LETTERS DIGITS "_")] != '\0')
 		return false;
-	for (i = 0; i < figure_rows; i++)
-		if (figure_table[i].receipt != NULL && strcmp(pair, figure_table[i].receipt) == 0)
-			break;
-	if (i == figure_rows)
+	row = row_of(r, pair);
+	if (row == NULL)
 		return true;
-	if (seen[i])
+	if (r->seen[row - figure_table])
 		return false;
-	seen[i] = true;
-	return receipt_set(f, &figure_table[i], value);
+	r->seen[row - figure_table] = true;
+	return receipt_set(r->f, row, value);
+}
+
+/* Reads a receipt without its newline. */
+static const char *parse(char *line, bool kept, struct figures *f)
+{
+	struct reading r = {.f = f, .kept = kept};
+	char *pair;
+
+	figures_init(f);
+	while ((pair = strsep(&line, " ")) != NULL)
+		if (!receipt_pair(&r, pair))
+			return "has a bad key=value";
+	if (!(r.seen[0] && r.seen[1]) && f->refused[0] == '\0')
+		return "lacks bytes or seconds";
+	if (isnan(f->host.cpus) || f->host.cpus < 1)
+		f->host.load = NAN; /* a load is a share of CPUs */
+	return NULL;
 }
 
 const char *receipt_parse(const char *buf, size_t len, struct figures *f)
 {
-	char line[RECEIPT_MAX], *rest = line, *pair;
-	bool seen[sizeof(figure_table) / sizeof(figure_table[0])] = {false};
+	char line[RECEIPT_MAX];
 	size_t i;
 
 	figures_init(f);
@@ -565,12 +632,10 @@ const char *receipt_parse(const char *buf, size_t len, struct figures *f)
 			return "has characters that are not text";
 	memcpy(line, buf, len);
 	line[len - 1] = '\0';
-	while ((pair = strsep(&rest, " ")) != NULL)
-		if (!receipt_pair(f, pair, seen))
-			return "has a bad key=value";
-	if (!(seen[0] && seen[1]) && f->refused[0] == '\0')
-		return "lacks bytes or seconds";
-	if (isnan(f->host.cpus) || f->host.cpus < 1)
-		f->host.load = NAN; /* a load is a share of CPUs */
-	return NULL;
+	return parse(line, false, f);
+}
+
+const char *receipt_parse_kept(char *text, struct figures *f)
+{
+	return parse(text, true, f);
 }

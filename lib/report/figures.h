@@ -47,6 +47,8 @@ struct setup {
 	char cmdline[HASH_SIZE], mitigations[HASH_SIZE]; /* hashes */
 	double hz, mtu;
 	char offloads[32], qdisc[16], rps[24], xps[24];
+	char tcp_rmem[36], tcp_wmem[36], default_qdisc[16]; /* sysctls, from here on */
+	double tcp_notsent_lowat, rmem_max, wmem_max, netdev_budget, busy_poll;
 };
 
 /* One end's figures of a connection, after the warm-up.  A double that is not known is NAN. */
@@ -139,6 +141,7 @@ enum figure_sum {
 struct figure {
 	const char *key;     /* in JSON and --save; NULL: not there */
 	const char *receipt; /* in receipts; NULL: not there */
+	bool is_kept;        /* only those that --save keeps have it, and no peer can claim it */
 	enum figure_kind kind;
 	size_t offset, size; /* of its member */
 	size_t all; /* offset of the whole, if the figure is a share of another figure; or 0 */
@@ -222,3 +225,12 @@ size_t receipt_format(const struct figures *f, char *buf);
  * it does not know.  Returns NULL or what is wrong with the line.
  */
 const char *receipt_parse(const char *buf, size_t len, struct figures *f);
+
+/*
+ * The same of a receipt that --save keeps, a string without a newline, which has figures that no peer sends, too.
+ * receipt_format_kept() returns it by static memory of the thread; receipt_parse_kept() changes it.
+ */
+#define KEPT_MAX 6144
+
+const char *receipt_format_kept(const struct figures *f);
+const char *receipt_parse_kept(char *text, struct figures *f);

@@ -124,7 +124,7 @@ static void test_places(void)
 {
 	const struct figure *row;
 	struct figures f, g, sum;
-	char line[RECEIPT_MAX], key[64];
+	char line[KEPT_MAX], key[64];
 	double member, unit, n, want;
 	const char *found;
 
@@ -142,10 +142,14 @@ static void test_places(void)
 		else
 			/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
 			*(double *)(uintptr_t)figure_member(row, &f) = n;
-		if (row->receipt != NULL)
-			ok(receipt_parse(line, receipt_format(&f, line), &g) == NULL &&
-				   figure_value(row, &g) == n,
-			   "%s: a receipt has it", row->receipt);
+		if (row->receipt != NULL) {
+			ok((receipt_parse(line, receipt_format(&f, line), &g) == NULL &&
+			    figure_value(row, &g) == n) == !row->is_kept,
+			   "%s: a receipt has it, unless it is one that is only kept", row->receipt);
+			strcpy(line, receipt_format_kept(&f));
+			ok(receipt_parse_kept(line, &g) == NULL && figure_value(row, &g) == n,
+			   "%s: a receipt that is kept has it", row->receipt);
+		}
 		if (row->key != NULL && row->objects != 0) {
 			snprintf(key, sizeof(key), "\"%s\":", row->key);
 			capture(STDOUT_FILENO);
@@ -272,6 +276,40 @@ static void test_receipts(void)
  * The documents of man/.
  */
 
+/* The longest receipts that there can be: of each number the greatest, and of each text all bytes. */
+static void test_longest(void)
+{
+	char line[RECEIPT_MAX];
+	const struct figure *row;
+	struct figures f;
+	char *member;
+	size_t i;
+
+	figures_init(&f);
+	f.host.unsafe = (1u << UNSAFE_REASONS) - 1;
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr): the table gives const members */
+		member = (char *)(uintptr_t)figure_member(row, &f);
+		for (i = 0; row->receipt != NULL && row->size > 0 && i < row->size - 1; i++)
+			member[i] = 'a';
+		if (row->kind == FIGURE_COUNT)
+			*(uint64_t *)(void *)member = 1000000000000000000;
+		for (i = 0; row->derive == NULL && row->all == 0 && i < 16 &&
+			    row->kind > FIGURE_COUNT && row->kind <= FIGURE_SHARE;
+		     i++)
+			if (!figure_is_possible(row->kind, *(double *)(void *)member) ||
+			    figure_is_possible(row->kind, -pow(10, (double)i)))
+				*(double *)(void *)member =
+					figure_is_possible(row->kind, -pow(10, (double)i)) ? -pow(10, (double)i)
+											 : pow(10, (double)(18 - i));
+	}
+	ok(receipt_format(&f, line) < RECEIPT_MAX && strlen(receipt_format_kept(&f)) < KEPT_MAX - 1,
+	   "the longest receipts have room: %zu bytes, and %zu where one is kept",
+	   receipt_format(&f, line), strlen(receipt_format_kept(&f)));
+}
+
+#define KEPT (1u << 31) /* in the place of objects: figures that only --save keeps */
+
 /* What a command prints there must be the keys of these objects of JSON, or of receipts, and the others. */
 static void check_keys(const char *command, const char *document, unsigned objects,
 		       const char *others)
@@ -282,7 +320,9 @@ static void check_keys(const char *command, const char *document, unsigned objec
 	FILE *f;
 
 	for (row = figure_table; row < figure_table + figure_rows; row++) {
-		key = (row->objects & objects) != 0 ? row->key : objects == 0 ? row->receipt : NULL;
+		key = (row->objects & objects) != 0 ? row->key : NULL;
+		if (objects == (row->is_kept ? KEPT : 0))
+			key = row->receipt;
 		if (key != NULL)
 			string_append(all, sizeof(all), "%s ", key);
 	}
@@ -318,6 +358,8 @@ static void test_documents(void)
 	check_keys("echo refused; sed -n '/^.Ss %s/,/^.Ss Rejection/s/^.It Cm //p' zc-wire.5 | "
 		   "tr -d ' ' | tr , '\\n'",
 		   "The receipt", 0, "");
+	check_keys("sed -n '/^.Ss %s/,/^.Sh/s/^.It Cm //p' zc-save.5 | tr -d ' ' | tr , '\\n'",
+		   "Figures that no peer sends", KEPT, "");
 }
 
-TESTS(test_sums, test_values, test_places, test_parse, test_keys, test_receipts, test_documents)
+TESTS(test_sums, test_values, test_places, test_parse, test_keys, test_receipts, test_longest, test_documents)
