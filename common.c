@@ -1006,22 +1006,34 @@ static struct place place_find_or_die(const char *path)
 }
 
 /* O_NONBLOCK: a FIFO that took the file's place meanwhile would be waited for. */
-int file_open_or_die(const char *path)
+static int open_place_or_die(const char *path, int flags)
 {
 	const struct place p = place_find_or_die(path);
-	const int fd = openat(p.dir, p.name,
-			      O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	const int fd = openat(p.dir, p.name, flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+			      0666);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) != 0)
 		die_errno("cannot write %s", path);
 	if (!S_ISREG(st.st_mode))
 		die("cannot write %s: not a regular file", path);
-	if (ftruncate(fd, 0) != 0)
-		die_errno("cannot write %s", path);
 	free(p.name);
 	close(p.dir);
 	return fd;
+}
+
+int file_open_or_die(const char *path)
+{
+	const int fd = open_place_or_die(path, O_WRONLY);
+
+	if (ftruncate(fd, 0) != 0)
+		die_errno("cannot write %s", path);
+	return fd;
+}
+
+int file_append_or_die(const char *path)
+{
+	return open_place_or_die(path, O_RDWR | O_APPEND);
 }
 
 /* A signal that ends the program waits: it would leave the new file behind. */
@@ -1059,32 +1071,6 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 	free(new);
 	free(p.name);
 	close(p.dir);
-}
-
-#define LOCK_NS     10000000000u
-#define LOCK_TRY_NS 10000000u
-
-/*
- * The file itself is another one whenever it was replaced.  Who may read a directory may lock it for ever, as in /tmp.
- */
-int file_lock_or_die(const char *path)
-{
-	struct place p = place_find_or_die(path);
-	const uint64_t until = now_ns() + LOCK_NS;
-	const int fd = openat(p.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		die_errno("%s: its directory cannot be locked", path);
-	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			die_errno("%s: its directory cannot be locked", path);
-		if (now_ns() > until)
-			die("%s: another program keeps its directory locked: see lslocks(8)", path);
-		sleep_ns(LOCK_TRY_NS);
-	}
-	free(p.name);
-	close(p.dir);
-	return fd;
 }
 
 /*

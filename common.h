@@ -278,11 +278,8 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
  */
 int file_open_or_die(const char *path);
 
-/*
- * Waits, for 10 s at most, until no other process has locked the directory of a file, and locks it until the returned
- * descriptor is closed: what the file has may be read, and replaced by more.
- */
-int file_lock_or_die(const char *path);
+/* Opens a file, which may be new, to be read and to be added to, likewise. */
+int file_append_or_die(const char *path);
 
 /*
  * Threads.

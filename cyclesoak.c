@@ -12,6 +12,7 @@
 #include "lib/report/units.h"
 #include "lib/report/usage.h"
 #include "lib/report/verification.h"
+#include "lib/report/words.h"
 
 static struct soak_options {
 	double period; /* seconds */
@@ -22,8 +23,7 @@ static struct soak_options {
 	int verify;                      /* 2: quick; 0: without that option */
 	const char *output;              /* where the report goes; NULL: to stdout */
 } opt = {.period = 1,
-	 .gauge = {.wait = SOAK_WAIT, .what = "command"},
-	 .commands.compare.columns.kind = &commands_kind};
+	 .gauge = {.wait = SOAK_WAIT, .what = "command"}};
 
 static _Atomic int stop; /* the signal that ends periods, or the baseline after a command */
 
@@ -357,10 +357,6 @@ static const struct option_row rows[] = {
 	{.help = "\nOutput:\n", .is_neutral = true},
 	{"B", "per-cpu", NULL, "print the load of each CPU, too", AT(FLAG, per_cpu)},
 	{"", "json", NULL, "print one JSON object per period or command", AT(FLAG, json)},
-	{"", "columns", "KEYS",
-	 "print these figures of each run in place of the report, as TSV; list: all keys",
-	 TAKE(TEXT, commands.compare.columns, columns_take), .only_with = COMPARES,
-	 .not_with = "--json --per-cpu --debug --fail-above --dry-run"},
 	{"", "output", "FILE", "write the report to FILE: COMMAND keeps standard output",
 	 AT(FILE, output)},
 	{"d", "debug", NULL, "print the kernel's own accounting of the same time, too",
@@ -379,6 +375,7 @@ static const struct option_row rows[] = {
 		 "  cyclesoak -B -n 10               print the load of each CPU for 10 seconds\n"
 		 "  cyclesoak -- rsync -a src dst    measure what this rsync takes\n"
 		 "  cyclesoak --vs 'cp -r src dst' -- rsync -a src dst    compare two commands\n"},
+	{"", "columns", .instead = "the figures of each run are in --json, which jq(1) filters"},
 };
 
 int main(int argc, char **argv)
@@ -387,12 +384,12 @@ int main(int argc, char **argv)
 	static struct commands commands = {.opt = &opt.commands,
 					   .setup = &opt.gauge,
 					   .stop = &stop,
-					   .given = &given,
-					   .options = &opt};
+					   .given = &given};
 	int command_stdout = STDOUT_FILENO;
 	bool compares;
 
 	init_program();
+	commands.line = words_join(argv);
 	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt, &given);
 	(void)gauge_cpus(&opt.gauge);
 	opt.gauge.profile |= opt.gauge.stacks != NULL;

@@ -3,8 +3,9 @@
 #include <limits.h>
 #include <sys/wait.h>
 
-#include "lib/compare/note.h"
+#include "lib/compare/facts.h"
 #include "lib/compare/shell.h"
+#include "lib/report/words.h"
 
 #define TICK_NS 100000000u /* how often a wait looks whether it is to end */
 
@@ -12,13 +13,11 @@
  * The tables.
  */
 
-enum { COMMAND, INSTRUMENT, SETTING };
-
-static const struct factor factors[] = {
-	[COMMAND] = {"command", .append = factor_append},
-	[INSTRUMENT] = {"instrument", .is_any = true, .follows_comma = true,
-			.append = factor_append_instrument},
-	[SETTING] = {"setting", .follows_comma = true, .append = factor_append},
+static const struct run_key keys[] = {
+	[RUN_SETTING] = {"setting"},
+	[RUN_WORDS] = {"command"},
+	[RUN_NAME] = {"name"},
+	[RUN_INSTRUMENT] = {"instrument"},
 };
 
 #define GROUP(which, key, name) {key "_cpu_seconds", .is_of_load = true, .group = (name)},
@@ -38,19 +37,12 @@ static const struct measure measures[] = {
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-_Static_assert(LENGTH(measures) <= 64, "verdict.c has a set of them");
-
 const struct plan_kind commands_kind = {
-	"cyclesoak",
-	factors,
-	measures,
-	NULL,
-	LENGTH(factors),
-	LENGTH(measures),
-	0,
-	.instrument = INSTRUMENT,
-	.figures = IN_HOST | IN_ACCOUNTING | IN_COMMAND | IN_PROFILE,
-	.witness = "date",
+	.program = "cyclesoak",
+	.measure = measures,
+	.measures = LENGTH(measures),
+	.key = keys,
+	.keys = LENGTH(keys),
 };
 
 static bool is_blank(const char *command)
@@ -72,29 +64,10 @@ void commands_take(const struct option_row *o, char *text, void *to)
 
 char *command_join(char **words)
 {
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-	const bool is_one = words[1] == NULL;
-	char *text, *c;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	char *text = words_join(words);
 
-	if (f == NULL)
-		die_errno("the command");
-	for (; *words != NULL; words++) {
-		if (is_one || (**words != '\0' && (*words)[strspn(*words, plain)] == '\0')) {
-			fputs(*words, f);
-		} else {
-			fputc('\'', f);
-			for (c = *words; *c != '\0'; c++)
-				fprintf(f, *c == '\'' ? "'\\''" : "%c", *c);
-			fputc('\'', f);
-		}
-		if (words[1] != NULL)
-			fputc(' ', f);
-	}
-	if (fclose(f) != 0)
-		die_errno("the command");
+	if (words[1] == NULL)
+		strcpy(text, words[0]);
 	return text;
 }
 
@@ -130,15 +103,17 @@ static void open_plan(struct commands *c)
 	struct plan_run *run;
 	int i;
 
-	plan_open(&c->plan, &commands_kind, n * (s->n > 0 ? s->n : 1), c->opt->compare.rounds);
+	plan_open(&c->plan, &commands_kind, n * (s->n > 0 ? s->n : 1));
 	if (c->setup->profile)
 		plan_set(&c->plan, PLAN_PROFILE, "given");
 	for (i = 0; i < c->plan.n; i++) {
 		run = &c->plan.run[i];
-		plan_set_value(run, COMMAND, c->opt->command[i % n]);
-		plan_set_value(run, INSTRUMENT, c->setup->soak ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
+		plan_set_value(run, RUN_WORDS, c->opt->command[i % n]);
+		plan_set_value(run, RUN_INSTRUMENT,
+			       c->setup->soak ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
 		if (s->n > 0)
-			plan_set_value(run, SETTING, s->all[i / n].name);
+			plan_set_value(run, RUN_SETTING, s->all[i / n].name);
+		run->reference = i >= n ? i % n : 0;
 	}
 }
 
@@ -147,16 +122,12 @@ static void note(struct commands *c)
 {
 	const struct link none = {.mtu = 0};
 	char text[ENVIRONMENT_MAX];
-	const struct given *g;
 
-	if (plan_has(&c->plan, "date"))
+	if (plan_knows(&c->plan, "date"))
 		return;
-	note_date(&c->plan);
-	for (g = c->given->option; g < c->given->option + c->given->n; g++)
-		if (g->row->kind != OPTION_NONE)
-			note_option(&c->plan, NULL, c->given, g, c->options);
+	facts_of_options(&c->plan, c->line, c->given);
 	environment_lines(&c->environment, &none, text);
-	note_lines(&c->plan, text);
+	plan_set_lines(&c->plan, text);
 }
 
 /*
@@ -259,10 +230,9 @@ static void add(struct commands *c, int i, const struct load *load)
 			   .cpus = &c->gauge.file.cpus,
 			   .is_command = true,
 			   .run = c->plan.added + 1,
-			   .command = run->value[COMMAND],
-			   .setting = run->value[SETTING]};
+			   .command = run->value[RUN_WORDS],
+			   .setting = run->value[RUN_SETTING]};
 	struct figures f;
-	const struct plan_result measured = {{&f, NULL}, {&f, NULL}};
 	int k;
 
 	if (gauge_measures(&c->gauge) && (c->json || c->per_cpu))
@@ -279,8 +249,7 @@ static void add(struct commands *c, int i, const struct load *load)
 	f.host = *load;
 	f.seconds = load->seconds;
 	note(c);
-	plan_add(&c->plan, i, &measured);
-	columns_print(&c->opt->compare.columns, &c->plan, i, &measured);
+	rounds_add(&c->rounds, i, &(struct ends){.sent = &f});
 }
 
 /* Run i of the plan, again while its load is unsafe, as often as --retry has it. */
@@ -331,7 +300,7 @@ static void begin_json(struct json *j, void *commands)
 	json_report_open(j);
 	json_open(j, "comparison", '{');
 	environment_json_start(j, &c->environment, NULL, clock_ns(CLOCK_REALTIME));
-	note_json(j, c->given);
+	facts_json(j, c->given);
 }
 
 /* Prints the rounds that are complete; in JSON an error, too, even if there is no round. */
@@ -354,7 +323,6 @@ void commands_die(void *commands, const char *why)
 const char *commands_run(struct commands *c, char why[DIE_MAX])
 {
 	struct comparison *comparison = &c->comparison;
-	struct rounds r = {.comparison = comparison, .stop = c->stop, .once = run, .arg = c};
 	const char *error;
 
 	c->settings = c->opt->compare.settings;
@@ -371,7 +339,9 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 		plan_close(&c->plan);
 		return NULL;
 	}
-	rounds_read_or_die(&r);
+	c->rounds = (struct rounds){
+		.comparison = comparison, .stop = c->stop, .once = run, .arg = c};
+	rounds_read_or_die(&c->rounds);
 	gauge_prepare_or_die(&c->gauge, c->setup);
 	gauge_mark_open(&c->gauge, &c->from);
 	gauge_mark_open(&c->gauge, &c->to);
@@ -380,16 +350,16 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 	if (error != NULL)
 		die("%s", error);
 	settings_catch();
-	if (!c->json && c->opt->compare.columns.n == 0)
+	if (!c->json)
 		comparison_print_size(comparison);
-	error = rounds_run(&r, why);
+	error = rounds_run(&c->rounds, why);
 	gauge_stop(&c->gauge);
 	(void)settings_restore(*c->stop > 0); /* the report may have to wait for its reader */
 	print(c, error);
 	free(c->from.each);
 	free(c->to.each);
 	free(c->each);
+	rounds_close(&c->rounds);
 	plan_close(&c->plan);
-	rounds_close(&r);
 	return error;
 }

@@ -27,10 +27,11 @@ struct commands {
 	const struct gauge_setup *setup;
 	_Atomic int *stop; /* the signal that ends the comparison; 0: none */
 	bool json, debug, per_cpu;
-	const struct options_given *given; /* on the command line, and the struct that they set */
-	const void *options;
+	const char *line;                  /* the command line */
+	const struct options_given *given; /* on it */
 	struct plan plan;
 	struct comparison comparison;
+	struct rounds rounds;
 	struct settings settings;
 	struct environment environment;
 	struct gauge gauge;

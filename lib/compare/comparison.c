@@ -2,8 +2,9 @@
 
 #include <limits.h>
 
+#include "lib/compare/facts.h"
 #include "lib/compare/groups.h"
-#include "lib/compare/name.h"
+#include "lib/compare/ratio.h"
 #include "lib/compare/verdict.h"
 #include "lib/report/units.h"
 
@@ -11,7 +12,7 @@ const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISO
 {
 	snprintf(buf, COMPARISON_PLACE, "round %d", p->rounds + 1);
 	if (p->n > 1)
-		string_append(buf, COMPARISON_PLACE, ", %s", name_of(p, i, differing_in(p)));
+		string_append(buf, COMPARISON_PLACE, ", %s", plan_name(&p->run[i]));
 	return buf;
 }
 
@@ -78,7 +79,7 @@ static const char *ratio_head(const struct plan *p)
 	if (p->before != NULL)
 		return "ratio to before";
 	for (i = 0; i < p->n; i++)
-		if (plan_reference(p, i) > 0)
+		if (p->run[i].reference > 0)
 			return "ratio";
 	return "ratio to the first";
 }
@@ -96,7 +97,7 @@ static const char *cell(const struct plan *p, const struct plan *of, int i, cons
 	if (of == NULL)
 		return is_giga ? "Gbit/s" : m->title;
 	if (!c->is_ratio) {
-		e = plan_mean(of, i, c->measure);
+		e = plan_result(of, i, c->measure)->mean;
 		if (is_giga)
 			return giga_text(e.value, statistics_half(&e));
 		return measure_text(m, e.value, statistics_half(&e),
@@ -236,21 +237,21 @@ static void print_ratios(const struct plan *p, bool of_load, bool *same, bool *n
 		}
 }
 
-/* The end of a run that has a figure: this one, unless only the other knows it. */
-static const struct figures *end_with(const struct plan_run *run, const struct figure *row)
+static double run_mean(const struct plan *p, int i, int measure)
 {
-	return &run->sum[isnan(figure_value(row, &run->sum[0]))];
+	return plan_result(p, i, measure)->mean.value;
 }
 
-/* How many runs know a figure that may explain their difference; 0 if it hardly differs, or does not matter. */
-static int explaining(const struct plan *p, const struct figure *row)
+/* How many runs know a measure that may explain their difference; 0 if it hardly differs, or does not matter. */
+static int explaining(const struct plan *p, int measure)
 {
+	const struct figure *row = figure_named(p->kind->measure[measure].key);
 	double value, least = INFINITY, most = -INFINITY;
 	bool explains;
 	int i, n = 0;
 
 	for (i = 0; i < p->n; i++) {
-		value = figure_value(row, end_with(&p->run[i], row));
+		value = run_mean(p, i, measure);
 		least = value < least ? value : least;
 		most = value > most ? value : most;
 		n += !isnan(value);
@@ -261,30 +262,43 @@ static int explaining(const struct plan *p, const struct figure *row)
 	return explains ? n : 0;
 }
 
-/* A line for each figure, of all rounds together, that may explain how the runs differ. */
+/* The text of a mean that may explain a difference: a share, or a number. */
+static const char *why_text(const struct figure *row, double value)
+{
+	return row->kind == FIGURE_SHARE ? text_of("%.1f%%", percent(value)) : grouped(value);
+}
+
+/* A line for each figure that may explain how the runs differ, and for receivers' methods that differ. */
 static void print_why(const struct plan *p)
 {
-	const unsigned parts = differing_in(p);
 	const struct figure *row;
-	const struct figures *f;
 	struct wrap w;
-	int i, n;
+	int i, k, n;
 
-	for (row = figure_table; row < figure_table + figure_rows; row++) {
-		n = row->objects & IN_WHY ? explaining(p, row) : 0;
+	for (k = 0; k < p->kind->measures; k++) {
+		n = p->kind->measure[k].is_why ? explaining(p, k) : 0;
 		if (n == 0)
 			continue;
+		row = figure_named(p->kind->measure[k].key);
 		w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
 		wrap_add(&w, "", "%s%s:", row->group == GROUP_WAITS ? "TCP waited for " : "",
 			 row->label);
-		for (i = 0; n > 0; i++) {
-			f = end_with(&p->run[i], row);
-			if (!isnan(figure_value(row, f)))
-				wrap_add(&w, " ", "%s %s%s", name_of(p, i, parts),
-					 figure_text(row, f), --n > 0 ? "," : "");
-		}
+		for (i = 0; n > 0; i++)
+			if (!isnan(run_mean(p, i, k)))
+				wrap_add(&w, " ", "%s %s%s", plan_name(&p->run[i]),
+					 why_text(row, run_mean(p, i, k)), --n > 0 ? "," : "");
 		report("\n");
 	}
+	for (i = 1; i < p->n && strcmp(p->run[i].receiver, p->run[0].receiver) == 0; i++)
+		;
+	if (i >= p->n)
+		return;
+	w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
+	wrap_add(&w, "", "receiver's method:");
+	for (i = 0; i < p->n; i++)
+		wrap_add(&w, i > 0 ? ", " : " ", "%s %s", plan_name(&p->run[i]),
+			 p->run[i].receiver[0] != '\0' ? p->run[i].receiver : "-");
+	report("\n");
 }
 
 /* Whether a run, or the same run before, differs in a measure by more than the interval of their ratio. */
@@ -294,7 +308,7 @@ static bool is_different(const struct plan *p, int measure)
 	int i;
 
 	for (i = p->before != NULL ? 0 : 1; i < p->n; i++) {
-		e = plan_ratio(p, i, measure);
+		e = plan_result(p, i, measure)->ratio;
 		if (isfinite(e.value) && (e.low > 1 || e.high < 1))
 			return true;
 	}
@@ -318,7 +332,7 @@ static void print_counts(const struct plan *p)
 		for (i = 0; i < p->n; i++)
 			for (of = p->before != NULL ? p->before : p; of != NULL;
 			     of = of == p ? NULL : p) {
-				e = plan_mean(of, i, k);
+				e = plan_result(of, i, k)->mean;
 				wrap_add(&w, i > 0 || (of == p && p->before != NULL) ? ", " : " ",
 					 "%s %s", name_in(p, of, i),
 					 measure_text(&m[k], e.value, statistics_half(&e), 0));
@@ -360,64 +374,66 @@ static void print_sessions(const char *which, const struct plan *p, const char *
 		w = (struct wrap){.width = BRIEF_WIDTH, .indent = "  "};
 		wrap_add(&w, "", "%s: %d round%s in %s:", which, p->rounds,
 			 plural((uint64_t)p->rounds), printable(path));
-		wrap_add(&w, " ", "%s", p->machine);
+		wrap_add(&w, " ", "%s", printable(plan_fact(p, "machine")));
 		report("\n");
-		title = plan_setting(p, "title");
-		if (plan_setting(p, "date")[0] != '\0')
-			report("  of %s%s%s\n", plan_setting(p, "date"),
-			       title[0] != '\0' ? ": " : "", title);
+		title = plan_fact(p, "title");
+		if (plan_fact(p, "date")[0] != '\0')
+			report("  of %s%s%s\n", plan_fact(p, "date"), title[0] != '\0' ? ": " : "",
+			       printable(title));
 	}
 }
 
-/*
- * Prints that a setting is known to differ between a plan and a session, or an earlier one: a line of text, or its key
- * in JSON.
- */
-static void print_difference(const struct plan *now, const struct plan *then, const char *key,
-			     struct json *j)
+/* A text of a session, as a line has it; empty is a default. */
+static const char *fact_text(const char *value)
 {
-	const char *value = plan_setting(now, key), *other = value;
+	return *value != '\0' ? text_of("%s", printable(value)) : "default";
+}
+
+static void print_difference(const char *key, const char *before, const char *now, void *options)
+{
 	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
 
-	for (; then != NULL && strcmp(value, other) == 0; then = then->earlier)
-		if (plan_knows(now, key) && plan_knows(then, key))
-			other = plan_setting(then, key);
-	if (strcmp(value, other) == 0)
-		return;
-	if (j != NULL)
-		json_string(j, NULL, key + strspn(key, "-"));
-	if (j != NULL)
-		return;
+	*(bool *)options |= key[0] == '-';
 	wrap_add(&w, "", "%s%s differs:", key, strcmp(key, "congestion") == 0 ? " control" : "");
-	wrap_add(&w, " ", "%s before,", *other != '\0' ? other : "default");
-	wrap_add(&w, " ", "%s now", *value != '\0' ? value : "default");
+	wrap_add(&w, " ", "%s before,", fact_text(before));
+	wrap_add(&w, " ", "%s now", fact_text(now));
 	report("\n");
 }
 
-/* Prints what differs in the order of the plan, then options that only the session knows. */
-static void print_differences(const struct plan *now, const struct plan *then, struct json *j)
+static void json_difference(const char *key, const char *before, const char *now, void *json)
 {
-	const struct setting *s;
-
-	if (then == NULL)
-		return;
-	for (s = now->setting; s < now->setting + now->settings; s++)
-		if (!s->is_aside)
-			print_difference(now, then, s->key, j);
-	for (s = then->setting; s < then->setting + then->settings; s++)
-		if (!plan_has(now, s->key) && s->key[0] == '-')
-			print_difference(now, then, s->key, j);
+	(void)before;
+	(void)now;
+	json_string(json, NULL, key + strspn(key, "-"));
 }
 
-/* Prints how many rounds there are, and what all runs have in common. */
+static void print_command(const char *which, const struct plan *p)
+{
+	char *rest = strdupa(plan_fact(p, "command")), *word;
+	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
+
+	wrap_add(&w, "", "command %s:", which);
+	while ((word = strsep(&rest, " ")) != NULL)
+		wrap_add(&w, " ", "%s", printable(word));
+	report("\n");
+}
+
+/* Prints what differs from a session, and both command lines if it is an option. */
+static void print_differences(const struct plan *now, const struct plan *then)
+{
+	bool options = false;
+
+	facts_compare(now, then, print_difference, &options);
+	if (options) {
+		print_command("before", then);
+		print_command("now", now);
+	}
+}
+
 static void print_rounds(const struct plan *p, int rounds, const char *more)
 {
-	const char *common = name_of(p, 0, common_in(p));
-
 	report("%d round%s of %d run%s%s\n", rounds, plural((uint64_t)rounds), p->n,
 	       plural((uint64_t)p->n), more);
-	if (common[0] != '\0')
-		report("each run: %s\n", common);
 }
 
 void comparison_print_size(const struct comparison *c)
@@ -442,7 +458,7 @@ void comparison_print_runs(const struct comparison *c)
 	comparison_print_size(c);
 	print_rounds(p, c->opt->rounds, "");
 	for (i = 0; i < p->n; i++)
-		report("%s\n", name_of(p, i, differing_in(p)));
+		report("%s\n", plan_name(&p->run[i]));
 }
 
 /* How far several sessions of a side are apart, by the measures that have a ratio. */
@@ -471,8 +487,9 @@ static void print_setup(const struct plan *p)
 	const char *separator = "setup: ";
 
 	for (; key != NULL && *key != NULL; key++)
-		if (plan_knows(p, *key) && strcmp(plan_setting(p, *key), "0") != 0) {
-			wrap_add(&w, separator, "%s %s", *key, plan_setting(p, *key));
+		if (plan_fact(p, *key)[strspn(plan_fact(p, *key), "?")] != '\0') {
+			wrap_add(&w, separator, "%s %s", *key + strspn(*key, "-"),
+				 printable(plan_fact(p, *key)));
 			separator = ", ";
 		}
 	if (w.column > 0)
@@ -487,14 +504,15 @@ static void print_above(const struct plan *p, const struct compare_options *opt)
 		print_setup(p);
 	print_sessions("before", p->before, opt->against);
 	if (opt->compare != NULL)
-		print_sessions("now", p, opt->save);
+		print_sessions(p->before != NULL ? "now" : "saved", p, opt->save);
 	else if (p->before != NULL || opt->brief)
-		report("%s%s\n", p->before != NULL ? "now: " : "", p->machine);
+		report("%s%s\n", p->before != NULL ? "now: " : "",
+		       printable(plan_fact(p, "machine")));
 	if (p->kept != NULL && opt->compare == NULL)
 		report("this is session %d in %s\n", plan_sessions(p->kept) + 1,
 		       printable(opt->save));
-	print_differences(p, p->before, NULL);
-	print_differences(p, p->kept, NULL);
+	print_differences(p, p->before);
+	print_differences(p, p->kept);
 	if (p->before != NULL && p->before->earlier != NULL)
 		print_spread("before", p->before);
 	if (p->before != NULL && p->earlier != NULL)
@@ -530,7 +548,7 @@ static void json_parts(struct json *j, const struct plan *p, int i, int end, boo
 
 	for (k = 0; k < p->kind->measures; k++, m++) {
 		if ((groups ? m->group : m->count) == NULL || m->end != end ||
-		    isnan(plan_mean(p, i, k).value))
+		    isnan(plan_result(p, i, k)->mean.value))
 			continue;
 		if (!is_open)
 			json_open(j,
@@ -538,7 +556,7 @@ static void json_parts(struct json *j, const struct plan *p, int i, int end, boo
 					  groups ? "groups" : "counts"),
 				  '{');
 		is_open = true;
-		json_estimate(j, m->key, 0, "mean", plan_mean(p, i, k),
+		json_estimate(j, m->key, 0, "mean", plan_result(p, i, k)->mean,
 			      figure_factor(figure_named(m->key)));
 	}
 	if (is_open)
@@ -554,7 +572,7 @@ static void json_figures(struct json *j, const struct plan *p, int i)
 
 	for (k = 0; k < p->kind->measures; k++, m++) {
 		if (m->title != NULL)
-			json_estimate(j, m->key, m->end, "mean", plan_mean(p, i, k),
+			json_estimate(j, m->key, m->end, "mean", plan_result(p, i, k)->mean,
 				      figure_factor(figure_named(m->key)));
 		unsafe |= plan_unsafe(p, i, k);
 	}
@@ -565,30 +583,32 @@ static void json_figures(struct json *j, const struct plan *p, int i)
 
 static void json_values(struct json *j, const struct plan *p, int i)
 {
-	const struct factor *f = p->kind->factor;
+	const struct run_key *key = p->kind->key;
 	const char *value;
 	int k;
 
-	for (k = 0; k < p->kind->factors; k++) {
+	for (k = 0; k < p->kind->keys; k++) {
 		value = plan_value(&p->run[i], k);
-		if (f[k].is_number && *value != '\0')
-			json_number(j, f[k].key, strtod(value, NULL));
+		if (key[k].is_number && *value != '\0')
+			json_number(j, key[k].name, strtod(value, NULL));
 		else if (*value != '\0')
-			json_string(j, f[k].key, value);
+			json_string(j, key[k].name, value);
 	}
+	if (p->run[i].receiver[0] != '\0')
+		json_string(j, "receiver_method", p->run[i].receiver);
 }
 
-/* The rows that may explain a difference, of this end, then those that only the other end knows. */
-static void json_why(struct json *j, const struct plan_run *run)
+/* The means that may explain a difference. */
+static void json_why(struct json *j, const struct plan *p, int i)
 {
-	const struct figure *row;
+	const struct measure *m = p->kind->measure;
+	int k;
 
 	json_open(j, "why", '{');
-	json_rows(j, &run->sum[0], IN_WHY);
-	for (row = figure_table; row < figure_table + figure_rows; row++)
-		if (row->objects & IN_WHY && end_with(run, row) == &run->sum[1])
-			json_number(j, row->key,
-				    figure_factor(row) * figure_value(row, &run->sum[1]));
+	for (k = 0; k < p->kind->measures; k++, m++)
+		if (m->is_why)
+			json_number(j, m->key,
+				    figure_factor(figure_named(m->key)) * run_mean(p, i, k));
 	json_close(j, '}');
 }
 
@@ -604,10 +624,10 @@ static void json_run(struct json *j, const struct plan *p, int i)
 	json_open(j, NULL, '{');
 	json_values(j, p, i);
 	json_figures(j, p, i);
-	json_why(j, &p->run[i]);
+	json_why(j, p, i);
 	json_count(j, "unsafe_rounds", unsafe);
-	if (p->before == NULL && plan_reference(p, i) > 0)
-		json_count(j, "reference", (uint64_t)plan_reference(p, i));
+	if (p->before == NULL && p->run[i].reference > 0)
+		json_count(j, "reference", (uint64_t)p->run[i].reference);
 	if (p->before != NULL) {
 		json_open(j, "before", '{');
 		json_figures(j, p->before, i);
@@ -615,7 +635,8 @@ static void json_run(struct json *j, const struct plan *p, int i)
 	}
 	for (k = 0; k < p->kind->measures; k++, m++)
 		if (m->ratio_key != NULL)
-			json_estimate(j, m->ratio_key, m->end, "ratio", plan_ratio(p, i, k), 1);
+			json_estimate(j, m->ratio_key, m->end, "ratio", plan_result(p, i, k)->ratio,
+				      1);
 	json_close(j, '}');
 }
 
@@ -627,14 +648,14 @@ static void print_json(struct comparison *c, const char *error)
 
 	c->begin_json(&j, c->arg);
 	json_count(&j, "rounds", (uint64_t)p->rounds);
-	json_string(&j, "machine", p->machine);
+	json_string(&j, "machine", plan_fact(p, "machine"));
 	if (p->before != NULL) {
 		json_count(&j, "sessions", (uint64_t)plan_sessions(p));
-		json_string(&j, "against", p->before->machine);
+		json_string(&j, "against", plan_fact(p->before, "machine"));
 		json_count(&j, "against_rounds", (uint64_t)p->before->rounds);
 		json_count(&j, "against_sessions", (uint64_t)plan_sessions(p->before));
 		json_open(&j, "against_differs", '[');
-		print_differences(p, p->before, &j);
+		facts_compare(p, p->before, json_difference, &j);
 		json_close(&j, ']');
 	}
 	json_open(&j, "runs", '[');
@@ -677,8 +698,8 @@ static void print_text(const struct comparison *c)
 {
 	const struct plan *p = c->plan;
 	const double precision = c->opt->precision;
-	bool same = false, none = false, pairs = false;
-	int i, first = 0;
+	bool same = false, none = false;
+	int i;
 
 	if (!c->quiet)
 		print_above(p, c->opt);
@@ -691,17 +712,11 @@ static void print_text(const struct comparison *c)
 		report("=: no significant difference, as 1 is in the interval\n");
 	if (none)
 		report("-: a figure is not above 0, or they vary too much\n");
-	for (i = 0; i < p->n; i++)
-		if (plan_label(p, i) >= 0)
-			pairs |= plan_reference(p, i) > 0;
-		else
-			first = (int)fmax(first, plan_reference(p, i));
-	if (p->before == NULL && pairs)
-		report("ratios of runs with --vs are to the run without it that is like them\n");
-	if (p->before == NULL && first > 0)
-		report("ratios are to the first run by the same instrument, and that of\n  %s to "
-		       "the first run\n",
-		       name_in(p, p, first));
+	for (i = 0; i < p->n && p->run[i].reference == 0; i++)
+		;
+	if (p->before == NULL && i < p->n)
+		report("each ratio is to the same run in the first setting, or with --vs to the run\n"
+		       "  without it\n");
 	print_caution(p);
 	if (p->rounds > 1 && p->n > (p->before != NULL ? 1 : 2))
 		report("each interval is 95%% on its own: of 20 equal runs, about one differs by "
@@ -722,8 +737,7 @@ static void print_text(const struct comparison *c)
 
 void comparison_print(struct comparison *c, const char *error)
 {
-	if (c->opt->columns.n > 0)
-		return;
+	plan_compute(c->plan, false);
 	if (c->json) {
 		print_json(c, error);
 		return;
@@ -736,23 +750,42 @@ void comparison_print(struct comparison *c, const char *error)
 		c->status = verdict_print(c->plan, c->opt->fail_above / 100, NULL);
 }
 
-void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,
-			     const char *path)
+/* How a load was measured. */
+static const char *instrument_text(const struct plan_run *run)
 {
-	bool profiled;
-	int i = 0;
+	return strcmp(plan_value(run, RUN_INSTRUMENT), LOAD_BY_SOAKING) == 0 ? "-c" : "--idle";
+}
+
+static void check_or_die(const struct plan *p, const struct plan *saved, const char *option,
+			 const char *path)
+{
+	const bool profiled = plan_fact(saved, PLAN_PROFILE)[0] != '\0';
+	const struct plan_run *a, *b;
+	int i;
 
 	if (p->n != saved->n)
 		die("%s: %s has other runs: %d run%s a round, not %d", option, printable(path),
 		    saved->n, plural((uint64_t)saved->n), p->n);
-	profiled = plan_setting(saved, PLAN_PROFILE)[0] != '\0';
-	if (profiled != (plan_setting(p, PLAN_PROFILE)[0] != '\0'))
+	if (profiled != (plan_fact(p, PLAN_PROFILE)[0] != '\0'))
 		die("%s: %s was measured %s --profile, which disturbs what it measures: %s it",
 		    option, printable(path), profiled ? "with" : "without",
 		    profiled ? "give" : "omit");
-	while (i < p->n && plan_is_same_run(p->kind, &p->run[i], &saved->run[i]))
-		i++;
-	if (i < p->n)
-		die("%s: %s has other runs: its run %d is %s, not %s", option, printable(path),
-		    i + 1, name_of(saved, i, ~0u), name_of(p, i, ~0u));
+	for (i = 0; i < p->n; i++) {
+		a = &saved->run[i];
+		b = &p->run[i];
+		if (!plan_is_same_run(a, b))
+			die("%s: %s has other runs: its run %d is %s, not %s", option,
+			    printable(path), i + 1, plan_name(a), plan_name(b));
+		if (!plan_is_same_instrument(a, b) && plan_value(a, RUN_INSTRUMENT)[0] != '\0' &&
+		    plan_value(b, RUN_INSTRUMENT)[0] != '\0')
+			die("%s: %s was measured by another instrument: %s by %s, not %s", option,
+			    printable(path), plan_name(a), instrument_text(a), instrument_text(b));
+	}
+}
+
+void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,
+			     const char *path)
+{
+	for (; saved != NULL; saved = saved->earlier)
+		check_or_die(p, saved, option, path);
 }

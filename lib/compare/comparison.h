@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "lib/compare/columns.h"
+#include "lib/compare/plan.h"
 #include "lib/compare/setting.h"
 #include "lib/report/json.h"
 
@@ -21,9 +21,8 @@ struct compare_options {
 	const char *save, *against; /* files; NULL: not given */
 	const char *compare; /* if it is given, that of --against, and nothing is sent; or NULL */
 	bool brief;          /* only a block for a commit message is printed */
-	struct columns columns; /* to print of each run, in place of the report; none: the report */
-	bool dry;               /* the runs are only printed */
-	int retries;            /* of a run that came out unsafe */
+	bool dry;            /* the runs are only printed */
+	int retries;         /* of a run that came out unsafe */
 	struct settings settings; /* none, or two at least */
 	double settle; /* seconds from a change of the setting to the next run; 0: not given */
 };
@@ -57,6 +56,6 @@ void comparison_print_runs(const struct comparison *c);
  */
 void comparison_print(struct comparison *c, const char *error);
 
-/* Dies unless a session of the file that `option` names has the same runs as a plan, in its order. */
+/* Dies unless the sessions of the file that `option` names have the runs of a plan, in its order. */
 void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,
 			     const char *path);

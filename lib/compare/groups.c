@@ -1,6 +1,6 @@
 #include "lib/compare/groups.h"
 
-#include "lib/compare/name.h"
+#include "lib/compare/ratio.h"
 #include "lib/report/units.h"
 
 #define FIRST_WIDTH 20
@@ -19,7 +19,7 @@ struct groups {
 /* The mean of a group; 0 where it is not known. */
 static double group_mean(const struct plan *of, int run, int measure)
 {
-	const double mean = plan_mean(of, run, measure).value;
+	const double mean = plan_result(of, run, measure)->mean.value;
 
 	return isnan(mean) ? 0 : mean;
 }
@@ -30,7 +30,7 @@ static bool has_profile(const struct groups *g, const struct plan *of, int run)
 	int k;
 
 	for (k = 0; k < g->n; k++)
-		if (!isnan(plan_mean(of, run, g->measure[k]).value))
+		if (!isnan(plan_result(of, run, g->measure[k])->mean.value))
 			return true;
 	return false;
 }
@@ -48,14 +48,8 @@ static double cost_of(const struct groups *g, const struct plan *of, int run)
 /* Whether the load, or the profile itself, makes the groups of a run unsafe. */
 static bool is_unsafe(const struct groups *g, const struct plan *of, int run)
 {
-	const int end = g->p->kind->measure[g->measure[0]].end;
-	bool is = plan_unsafe(of, run, g->measure[0]) != 0;
-	int i;
-
-	for (; of != NULL; of = of->earlier)
-		for (i = 0; i < of->rounds; i++)
-			is |= of->run[run].profile_unsafe[end][i][0] != '\0';
-	return is;
+	return plan_unsafe(of, run, g->measure[0]) != 0 ||
+	       plan_profile_unsafe(of, run, g->p->kind->measure[g->measure[0]].end);
 }
 
 /* The plan of the i-th column, and its run: of two plans each run stands before and now. */
@@ -103,7 +97,7 @@ static void print_row(const struct groups *g, int measure, int first, int end)
 	for (i = first; i < end; i++) {
 		of = column(g->p, i, &run);
 		name = name_in(g->p, of, run);
-		e = plan_mean(of, run, measure >= 0 ? measure : g->measure[0]);
+		e = plan_result(of, run, measure >= 0 ? measure : g->measure[0])->mean;
 		report("  %*s", width_of(g, i) - 2,
 		       measure < 0
 			       ? name
@@ -186,7 +180,7 @@ void groups_print(const struct plan *p)
 		for (i = 0; i < p->n; i++)
 			if (p->before != NULL)
 				print_difference(&g, p, i, p->before, i);
-			else if (plan_reference(p, i) != i)
-				print_difference(&g, p, plan_reference(p, i), p, i);
+			else if (p->run[i].reference != i)
+				print_difference(&g, p, p->run[i].reference, p, i);
 	}
 }

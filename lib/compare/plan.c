@@ -1,252 +1,281 @@
 #include "lib/compare/plan.h"
 
 #include <stdarg.h>
+#include <sys/random.h>
 #include <sys/utsname.h>
 
-/* Returns a printable copy, to be freed. */
-static char *copy_of(const char *text)
+void plan_open(struct plan *p, const struct plan_kind *kind, int runs)
 {
-	char *copy = strcpy(alloc_or_die(strlen(text) + 1, 1, "a plan"), text);
-
-	make_printable(copy);
-	return copy;
-}
-
-void factor_append(char name[PLAN_NAME], const char *value, bool begins)
-{
-	(void)begins;
-	string_append(name, PLAN_NAME, "%s", value);
-}
-
-void factor_append_instrument(char name[PLAN_NAME], const char *value, bool begins)
-{
-	factor_append(name, strcmp(value, LOAD_BY_SOAKING) == 0 ? "soaked" : "unsoaked", begins);
-}
-
-void plan_set_machine(struct plan *p, const char *machine)
-{
-	free(p->machine);
-	p->machine = copy_of(machine);
-}
-
-void plan_open(struct plan *p, const struct plan_kind *kind, int runs, int rounds)
-{
-	const size_t n = (size_t)kind->measures, size = n * (size_t)rounds;
-	char machine[sizeof(struct utsname)];
-	struct plan_run *run;
 	struct utsname u;
-	size_t k;
+	uint64_t id = 0;
 
 	uname(&u);
-	snprintf(machine, sizeof(machine), "%s %s, %s %s %s, %s", kind->program, VERSION, u.sysname,
-		 u.release, u.machine, u.nodename);
-	*p = (struct plan){.kind = kind, .n = runs};
-	plan_set_machine(p, machine);
-	p->run = alloc_or_die((size_t)runs, sizeof(*p->run), "a plan");
-	for (run = p->run; run < p->run + runs; run++) {
-		figures_init(&run->sum[0]);
-		figures_init(&run->sum[1]);
-		run->value = alloc_or_die((size_t)kind->factors, sizeof(*run->value), "a plan");
-		run->figure = alloc_or_die(n, sizeof(*run->figure), "a plan");
-		run->figure[0] = alloc_or_die(size, sizeof(**run->figure), "a plan");
-		set_unknown(run->figure[0], size * sizeof(**run->figure));
-		run->reasons[0] = alloc_or_die(2 * (size_t)rounds, sizeof(**run->reasons),
-					       "a plan");
-		run->reasons[1] = run->reasons[0] + rounds;
-		run->profile_unsafe[0] = alloc_or_die(2 * (size_t)rounds,
-						      sizeof(**run->profile_unsafe), "a plan");
-		run->profile_unsafe[1] = run->profile_unsafe[0] + rounds;
-		for (k = 1; k < n; k++)
-			run->figure[k] = run->figure[k - 1] + rounds;
-	}
+	*p = (struct plan){.kind = kind};
+	if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id))
+		die_errno("getrandom(2)");
+	snprintf(p->id, sizeof(p->id), "%016" PRIx64, id);
+	plan_set(p, "machine", "%s %s, %s %s %s, %s", kind->program, VERSION, u.sysname, u.release,
+		 u.machine, u.nodename);
+	plan_set_runs(p, runs);
+}
+
+void plan_set_runs(struct plan *p, int runs)
+{
+	const size_t keys = (size_t)p->kind->keys;
+
+	p->n = runs;
+	if (runs > 0)
+		p->run = alloc_or_die((size_t)runs, sizeof(*p->run), "a plan");
+	while (runs-- > 0)
+		p->run[runs].value = alloc_or_die(keys, sizeof(*p->run->value), "a plan");
 }
 
 void plan_close(struct plan *p)
 {
-	struct plan_run *run;
-	int i;
+	int i, k;
 
-	for (run = p->run; run < p->run + p->n; run++) {
-		for (i = 0; i < p->kind->factors; i++)
-			free(run->value[i]);
-		free(run->value);
-		free(run->reasons[0]);
-		free(run->profile_unsafe[0]);
-		free(run->figure[0]);
-		free(run->figure);
+	for (i = 0; i < p->n; i++) {
+		for (k = 0; k < p->kind->keys; k++)
+			free(p->run[i].value[k]);
+		free(p->run[i].value);
 	}
-	for (i = 0; i < p->settings; i++) {
-		free(p->setting[i].key);
-		free(p->setting[i].value);
+	for (i = 0; i < p->facts; i++) {
+		free(p->fact[i].key);
+		free(p->fact[i].value);
 	}
-	free(p->machine);
 	free(p->run);
-	free(p->setting);
-	free(p->text);
+	free(p->fact);
+	free(p->figure);
+	free(p->doubts);
+	free(p->result);
 	*p = (struct plan){.n = 0};
 }
 
-void plan_set_value(struct plan_run *run, int factor, const char *value)
+static char *copy_of(const char *text)
 {
-	free(run->value[factor]);
-	run->value[factor] = copy_of(value);
+	return strcpy(alloc_or_die(strlen(text) + 1, 1, "a plan"), text);
 }
 
-const char *plan_value(const struct plan_run *run, int factor)
+void plan_set_value(struct plan_run *run, int key, const char *value)
 {
-	return run->value[factor] != NULL ? run->value[factor] : "";
+	free(run->value[key]);
+	run->value[key] = copy_of(value);
 }
 
-/* Where a setting stands; p->settings if there is none of this key. */
-static int setting_of(const struct plan *p, const char *key)
+const char *plan_value(const struct plan_run *run, int key)
+{
+	return run->value[key] != NULL ? run->value[key] : "";
+}
+
+const char *plan_name(const struct plan_run *run)
+{
+	const char *words = plan_value(run, RUN_WORDS), *setting = plan_value(run, RUN_SETTING);
+	char name[TEXT_SIZE - 16] = "";
+	const bool whole = string_append(name, sizeof(name), "%s%s%s",
+					 *words != '\0' ? words : plan_value(run, RUN_NAME),
+					 *setting != '\0' ? ", " : "", setting);
+
+	make_printable(name);
+	return text_of("%s%s", name, whole ? "" : "...");
+}
+
+/*
+ * Facts.
+ */
+
+static struct fact *fact_of(const struct plan *p, const char *key)
 {
 	int i = 0;
 
-	while (i < p->settings && strcmp(p->setting[i].key, key) != 0)
+	while (i < p->facts && strcmp(p->fact[i].key, key) != 0)
 		i++;
-	return i;
+	return i < p->facts ? &p->fact[i] : NULL;
 }
 
 void plan_set(struct plan *p, const char *key, const char *fmt, ...)
 {
-	const int i = setting_of(p, key);
+	struct fact *f = fact_of(p, key);
 	va_list ap;
 
-	if (i == p->settings) {
-		p->setting = realloc(p->setting, (size_t)(i + 1) * sizeof(*p->setting));
-		if (p->setting == NULL)
+	if (f == NULL) {
+		p->fact = realloc(p->fact, (size_t)(p->facts + 1) * sizeof(*p->fact));
+		if (p->fact == NULL)
 			die_errno("a plan");
-		p->setting[p->settings++] = (struct setting){.key = copy_of(key)};
+		f = &p->fact[p->facts++];
+		*f = (struct fact){.key = copy_of(key)};
 	}
-	free(p->setting[i].value);
+	free(f->value);
 	va_start(ap, fmt);
-	if (vasprintf(&p->setting[i].value, fmt, ap) < 0)
+	if (vasprintf(&f->value, fmt, ap) < 0)
 		die_errno("a plan");
 	va_end(ap);
-	make_printable(p->setting[i].value);
 }
 
-void plan_set_aside(struct plan *p, const char *key, const char *value)
+void plan_set_lines(struct plan *p, char *lines)
 {
-	plan_set(p, key, "%s", value);
-	plan_put_aside(p, key);
+	char *key;
+
+	while ((key = strsep(&lines, ":")) != NULL && lines != NULL)
+		plan_set(p, key, "%s", strsep(&lines, "\n") + 1);
 }
 
-void plan_put_aside(struct plan *p, const char *key)
+const char *plan_fact(const struct plan *p, const char *key)
 {
-	if (!plan_has(p, key))
-		plan_set(p, key, "%s", "");
-	p->setting[setting_of(p, key)].is_aside = true;
-}
+	const struct fact *f = fact_of(p, key);
 
-bool plan_has(const struct plan *p, const char *key)
-{
-	return setting_of(p, key) < p->settings;
+	return f != NULL ? f->value : "";
 }
 
 bool plan_knows(const struct plan *p, const char *key)
 {
-	return key[0] == '-' ? plan_has(p, key) || plan_setting(p, p->kind->witness)[0] != '\0'
-			     : plan_setting(p, key)[strspn(plan_setting(p, key), "?")] != '\0';
+	const char *value = plan_fact(p, key[0] == '-' ? "command" : key);
+
+	return value[strspn(value, "?")] != '\0';
 }
 
-const char *plan_setting(const struct plan *p, const char *key)
-{
-	const int i = setting_of(p, key);
-
-	return i < p->settings ? p->setting[i].value : "";
-}
+/*
+ * Figures.
+ */
 
 int plan_turn(const struct plan *p, int k)
 {
 	return p->rounds % 2 == 0 ? k : p->n - 1 - k;
 }
 
-void plan_count(struct plan *p, int i, unsigned unsafe)
+/* Makes room for the round under way, in which nothing is known. */
+static void make_room(struct plan *p)
 {
-	int k;
+	const size_t figures = (size_t)p->n * (size_t)p->kind->measures;
+	const size_t before = (size_t)p->room;
 
-	p->run[i].unsafe_rounds += unsafe != 0;
-	for (k = 0; k < UNSAFE_REASONS; k++)
-		p->unsafe_runs[k] += (unsafe & 1u << k) != 0;
-	p->added++;
+	if (p->rounds < p->room)
+		return;
+	p->room = 2 * p->room + 1;
+	p->figure = reallocarray(p->figure, (size_t)p->room * figures, sizeof(*p->figure));
+	p->doubts = reallocarray(p->doubts, (size_t)p->room * (size_t)p->n, sizeof(*p->doubts));
+	if (p->figure == NULL || p->doubts == NULL)
+		die_errno("a plan");
+	set_unknown(p->figure + before * figures,
+		    ((size_t)p->room - before) * figures * sizeof(*p->figure));
+	memset(p->doubts + before * (size_t)p->n, 0,
+	       ((size_t)p->room - before) * (size_t)p->n * sizeof(*p->doubts));
 }
 
-void plan_add(struct plan *p, int i, const struct plan_result *res)
+#define MEASURES_MAX 128
+
+/* The row of a measure: looked up once for a program. */
+static const struct figure *row_of(const struct plan_kind *kind, int measure)
 {
+	static const struct figure *row[MEASURES_MAX];
+	static const struct plan_kind *of;
+	int k;
+
+	for (k = 0; of != kind && k < kind->measures; k++)
+		row[k] = figure_named(kind->measure[k].key);
+	of = kind;
+	return row[measure];
+}
+
+/* The figures that have the load of this host, and of the other: NULL if there is no other. */
+static void hosts_of(const struct ends *ends, const struct figures *host[2])
+{
+	host[0] = ends->local ? figures_of_host(ends->sent, ends->received) : ends->sent;
+	host[1] = ends->local ? NULL : ends->received;
+}
+
+void plan_add(struct plan *p, int i, const struct ends *ends)
+{
+	const struct figures *const end[2] = {ends->sent, ends->received}, *host[2], *f;
+	const struct measure *m = p->kind->measure;
 	struct plan_run *run = &p->run[i];
-	const struct figures *f;
-	const struct measure *m;
+	struct doubts *doubts;
+	double *figure;
 	unsigned unsafe = 0;
 	int k;
 
-	for (m = p->kind->measure; m < p->kind->measure + p->kind->measures; m++) {
-		f = res->host[m->end];
+	make_room(p);
+	hosts_of(ends, host);
+	figure = p->figure + (p->rounds * p->n + i) * p->kind->measures;
+	for (k = 0; k < p->kind->measures; k++, m++) {
+		f = host[m->end];
 		if (!m->is_of_load && (!m->is_of_host || f != NULL))
-			f = res->end[m->end];
+			f = end[m->end];
 		if (f != NULL)
-			run->figure[m - p->kind->measure][p->rounds] = figure_value(
-				figure_named(m->key), f);
+			figure[k] = figure_value(row_of(p->kind, k), f);
 	}
-	for (k = 0; k < 2; k++) {
-		if (res->end[k] != NULL)
-			figures_add(&run->sum[k], res->end[k]);
-		if (res->host[k] != NULL) {
-			run->reasons[k][p->rounds] = res->host[k]->host.unsafe;
-			strcpy(run->profile_unsafe[k][p->rounds],
-			       res->host[k]->host.profile_unsafe);
+	doubts = &p->doubts[p->rounds * p->n + i];
+	for (k = 0; k < 2; k++)
+		if (host[k] != NULL) {
+			doubts->unsafe[k] = host[k]->host.unsafe;
+			doubts->profile[k] = host[k]->host.profile_unsafe[0] != '\0';
+			unsafe |= doubts->unsafe[k];
 		}
-		run->unsafe[k] |= run->reasons[k][p->rounds];
-		unsafe |= run->reasons[k][p->rounds];
+	run->unsafe_rounds += unsafe != 0;
+	for (k = 0; k < UNSAFE_REASONS; k++)
+		p->unsafe_runs[k] += (unsafe & 1u << k) != 0;
+	if (end[1] != NULL && p->added < p->n)
+		strcpy(run->receiver, end[1]->method);
+	else if (end[1] == NULL || strcmp(run->receiver, end[1]->method) != 0)
+		run->receiver[0] = '\0';
+	p->rounds = ++p->added / p->n;
+}
+
+double plan_figure(const struct plan *p, int i, int measure, int round)
+{
+	const struct measure *m = &p->kind->measure[measure];
+	const int at = round * p->n + i;
+
+	if (p->safe_only && m->is_of_load && p->doubts[at].unsafe[m->end] != 0)
+		return NAN;
+	return p->figure[at * p->kind->measures + measure];
+}
+
+/* A measure of run i: that of each round, or the means of each session, the last first. */
+struct sample {
+	double x[PLAN_ROUNDS_MAX];
+	int n;
+	double shared; /* half of the interval of what these have in common, as a share */
+};
+
+static int rounds_of(const struct plan *p, int i, int measure, double x[PLAN_ROUNDS_MAX])
+{
+	int k;
+
+	for (k = 0; k < p->rounds && k < PLAN_ROUNDS_MAX; k++)
+		x[k] = plan_figure(p, i, measure, k);
+	return k;
+}
+
+static double mean_of_rounds(const struct plan *p, int i, int measure)
+{
+	double sum = 0, x;
+	int k, n = 0;
+
+	for (k = 0; measure >= 0 && k < p->rounds; k++) {
+		x = plan_figure(p, i, measure, k);
+		if (!isnan(x)) {
+			sum += x;
+			n++;
+		}
 	}
-	plan_count(p, i, unsafe);
-	p->rounds = p->added / p->n;
+	return n > 0 ? sum / n : NAN;
 }
 
-static void drop_unsafe(struct plan *p)
-{
-	const struct measure *m = p->kind->measure;
-	int i, k, round;
-
-	for (i = 0; i < p->n; i++)
-		for (k = 0; k < p->kind->measures; k++)
-			for (round = 0; round < p->rounds && m[k].is_of_load; round++)
-				if (p->run[i].reasons[m[k].end][round] != 0)
-					p->run[i].figure[k][round] = NAN;
-}
-
-void plan_drop_unsafe(struct plan *p)
-{
-	struct plan *before = p->before;
-
-	for (; p != NULL; p = p->earlier)
-		drop_unsafe(p);
-	for (; before != NULL; before = before->earlier)
-		drop_unsafe(before);
-}
-
-/* What run i has of a figure of an end in each round; NULL if that is not measured. */
-static const double *figures_of(const struct plan *p, int i, const char *key, int end)
+/* The measure that is this row of an end; -1: there is none. */
+static int measure_named(const struct plan *p, const char *key, int end)
 {
 	const struct measure *m = p->kind->measure;
 	int k = 0;
 
 	while (k < p->kind->measures && (m[k].end != end || strcmp(m[k].key, key) != 0))
 		k++;
-	return k < p->kind->measures ? p->run[i].figure[k] : NULL;
-}
-
-static double mean_of_rounds(const struct plan *p, const double *figure)
-{
-	return figure != NULL ? statistics_mean(figure, p->rounds).value : NAN;
+	return k < p->kind->measures ? k : -1;
 }
 
 /* An error of run i's load as a share of it, which is the error of the logarithm of a cost. */
-static double share_of(const struct plan *p, int i, int measure, double error)
+static double share_of(const struct plan *p, int i, int end, double error)
 {
-	const int end = p->kind->measure[measure].end;
-
-	return error / fabs(mean_of_rounds(p, figures_of(p, i, "load_percent", end)));
+	return error / fabs(mean_of_rounds(p, i, measure_named(p, "load_percent", end)));
 }
 
 /*
@@ -262,17 +291,21 @@ static double shared_share(const struct plan *p, int i, int measure)
 
 	if (!m->is_of_load)
 		return 0;
-	shared = mean_of_rounds(p, figures_of(p, i, "load_shared_percent", m->end));
+	shared = mean_of_rounds(p, i, measure_named(p, "load_shared_percent", m->end));
 	if (isnan(shared))
-		shared = mean_of_rounds(p, figures_of(p, i, "load_uncertainty_percent", m->end));
-	return share_of(p, i, measure, shared);
+		shared = mean_of_rounds(p, i, measure_named(p, "load_uncertainty_percent", m->end));
+	return share_of(p, i, m->end, shared);
 }
 
-static bool is_same_instrument(const struct plan *p, int i, int k)
+bool plan_is_same_instrument(const struct plan_run *a, const struct plan_run *b)
 {
-	const int f = p->kind->instrument;
+	return strcmp(plan_value(a, RUN_INSTRUMENT), plan_value(b, RUN_INSTRUMENT)) == 0;
+}
 
-	return strcmp(plan_value(&p->run[i], f), plan_value(&p->run[k], f)) == 0;
+bool plan_is_same_run(const struct plan_run *a, const struct plan_run *b)
+{
+	return strcmp(plan_value(a, RUN_SETTING), plan_value(b, RUN_SETTING)) == 0 &&
+	       strcmp(plan_value(a, RUN_WORDS), plan_value(b, RUN_WORDS)) == 0;
 }
 
 /*
@@ -280,9 +313,12 @@ static bool is_same_instrument(const struct plan *p, int i, int k)
  */
 static int neighbours(const struct plan *p, int i)
 {
+	int k;
+
 	/* With both instruments in turn, each run starts its instrument anew. */
-	if (!is_same_instrument(p, 0, p->n - 1))
-		return 0;
+	for (k = 1; k < p->n; k++)
+		if (!plan_is_same_instrument(&p->run[0], &p->run[k]))
+			return 0;
 	if (p->n == 1)
 		return p->rounds - 1;
 	return i == 0 ? (p->rounds - 1) / 2 : i == p->n - 1 ? p->rounds / 2 : 0;
@@ -297,18 +333,22 @@ static int neighbours(const struct plan *p, int i)
 static double neighbour_share(const struct plan *p, int i, int measure)
 {
 	const struct measure *m = &p->kind->measure[measure];
-	const double *drift = figures_of(p, i, "drift_percent", m->end);
-	double squares = 0;
+	const int drift = measure_named(p, "drift_percent", m->end);
+	double squares = 0, x;
 	int k, n = 0;
 
-	for (k = 0; k < p->rounds && drift != NULL; k++)
-		if (!isnan(drift[k])) {
-			squares += drift[k] * drift[k];
+	if (p->rounds < 2 || !m->is_of_load || drift < 0)
+		return 0;
+	for (k = 0; k < p->rounds; k++) {
+		x = plan_figure(p, i, drift, k);
+		if (!isnan(x)) {
+			squares += x * x;
 			n++;
 		}
-	if (p->rounds < 2 || n == 0 || !m->is_of_load)
+	}
+	if (n == 0)
 		return 0;
-	return share_of(p, i, measure,
+	return share_of(p, i, m->end,
 			student_t(p->rounds - 1) * sqrt(squares / n / 4 / p->rounds *
 							neighbours(p, i) / (p->rounds - 1)));
 }
@@ -331,132 +371,109 @@ int plan_sessions(const struct plan *p)
 
 unsigned plan_unsafe(const struct plan *p, int i, int measure)
 {
+	const struct measure *m = &p->kind->measure[measure];
 	unsigned unsafe = 0;
+	int k;
 
-	for (; p != NULL && p->kind->measure[measure].is_of_load; p = p->earlier)
-		unsafe |= p->run[i].unsafe[p->kind->measure[measure].end];
+	for (; p != NULL && m->is_of_load && !p->safe_only; p = p->earlier)
+		for (k = 0; k < p->rounds; k++)
+			unsafe |= p->doubts[k * p->n + i].unsafe[m->end];
 	return unsafe;
 }
 
-/* A measure of run i: that of each round, or the means of each session, the last first. */
-struct sample {
-	double x[PLAN_ROUNDS_MAX];
-	int n;
-	double shared; /* half of the interval of what these have in common, as a share */
-};
-
-static struct sample sample_of(const struct plan *p, int i, int measure, bool by_session)
+bool plan_profile_unsafe(const struct plan *p, int i, int end)
 {
-	struct sample s = {.n = p->rounds};
+	bool unsafe = false;
+	int k;
+
+	for (; p != NULL; p = p->earlier)
+		for (k = 0; k < p->rounds; k++)
+			unsafe |= p->doubts[k * p->n + i].profile[end];
+	return unsafe;
+}
+
+static void sample_of(const struct plan *p, int i, int measure, bool by_session, struct sample *s)
+{
 	double share;
-	int k, known = 0;
+	int known = 0;
 
 	if (!by_session) {
-		memcpy(s.x, p->run[i].figure[measure], (size_t)s.n * sizeof(s.x[0]));
-		s.shared = hypot(shared_share(p, i, measure), neighbour_share(p, i, measure));
-		return s;
+		s->n = rounds_of(p, i, measure, s->x);
+		s->shared = hypot(shared_share(p, i, measure), neighbour_share(p, i, measure));
+		return;
 	}
-	s.n = (int)fmin(plan_sessions(p), PLAN_ROUNDS_MAX);
-	for (k = 0; p != NULL && k < s.n; k++, p = p->earlier) {
-		s.x[k] = mean_of_rounds(p, p->run[i].figure[measure]);
+	s->shared = 0;
+	for (s->n = 0; p != NULL && s->n < PLAN_ROUNDS_MAX; p = p->earlier) {
+		s->x[s->n++] = mean_of_rounds(p, i, measure);
 		share = shared_share(p, i, measure);
 		if (!isnan(share)) /* else no run of the session has a load */
-			s.shared += (share - s.shared) / ++known;
+			s->shared += (share - s->shared) / ++known;
 	}
-	return s;
 }
 
-struct estimate plan_mean(const struct plan *p, int i, int measure)
+static struct estimate mean_of_run(const struct plan *p, int i, int measure)
 {
-	const struct sample s = sample_of(p, i, measure, p->earlier != NULL);
-	const struct estimate e = statistics_mean(s.x, s.n);
+	struct sample s;
+	struct estimate e;
 
+	sample_of(p, i, measure, p->earlier != NULL, &s);
+	e = statistics_mean(s.x, s.n);
 	return statistics_widen(e, fabs(e.value) * s.shared);
-}
-
-static const char *value_of(const struct plan *p, int i, int factor)
-{
-	return plan_value(&p->run[i], factor);
-}
-
-int plan_label(const struct plan *p, int i)
-{
-	int f = p->kind->factors - 1;
-
-	while (f >= 0 && !(p->kind->factor[f].is_label && *value_of(p, i, f) != '\0'))
-		f--;
-	return f;
-}
-
-static bool has_same_label(const struct plan *p, int i, int k)
-{
-	const int f = plan_label(p, i);
-
-	return f == plan_label(p, k) &&
-	       (f < 0 || strcmp(value_of(p, i, f), value_of(p, k, f)) == 0);
-}
-
-bool plan_varies(const struct plan *p, int i, int factor)
-{
-	int k = 0;
-
-	while (k < p->n && (strcmp(value_of(p, i, factor), value_of(p, k, factor)) == 0 ||
-			    !has_same_label(p, i, k)))
-		k++;
-	return k < p->n;
-}
-
-/* How many values the runs have in common, of what varies in both. */
-static int alike(const struct plan *p, int i, int k)
-{
-	int f, n = 0;
-
-	for (f = 0; f < p->kind->factors; f++)
-		n += strcmp(value_of(p, i, f), value_of(p, k, f)) == 0 && plan_varies(p, i, f) &&
-		     plan_varies(p, k, f);
-	return n;
-}
-
-int plan_reference(const struct plan *p, int i)
-{
-	int k = 0, best = 0;
-
-	if (plan_label(p, i) < 0) {
-		while (!is_same_instrument(p, k, i))
-			k++;
-		return k < i ? k : 0;
-	}
-	for (k = 1; k < p->n; k++)
-		if (plan_label(p, k) < 0 && alike(p, i, k) > alike(p, i, best))
-			best = k;
-	return best;
 }
 
 static struct estimate ratio_to_before(const struct plan *p, int i, int measure)
 {
 	const bool by_session = p->earlier != NULL || p->before->earlier != NULL;
-	const struct sample now = sample_of(p, i, measure, by_session),
-			    then = sample_of(p->before, i, measure, by_session);
+	struct sample now, then;
 
+	sample_of(p, i, measure, by_session, &now);
+	sample_of(p->before, i, measure, by_session, &then);
 	return widen_ratio(statistics_ratio_unpaired(now.x, now.n, then.x, then.n),
 			   hypot(now.shared, then.shared));
 }
 
-struct estimate plan_ratio(const struct plan *p, int i, int measure)
+static struct estimate ratio_to_reference(const struct plan *p, int i, int measure)
 {
-	const int k = plan_reference(p, i);
-	const bool same = is_same_instrument(p, i, k) || p->kind->measure[measure].end == 1;
+	const int k = p->run[i].reference;
+	const bool same = plan_is_same_instrument(&p->run[i], &p->run[k]) ||
+			  p->kind->measure[measure].end == 1;
 	const double own = shared_share(p, i, measure), other = shared_share(p, k, measure);
+	double x[PLAN_ROUNDS_MAX], y[PLAN_ROUNDS_MAX];
+	const int n = rounds_of(p, i, measure, x);
 	struct estimate e;
 
-	if (p->before != NULL)
-		return ratio_to_before(p, i, measure);
-	e = statistics_ratio(p->run[i].figure[measure], p->run[k].figure[measure], p->rounds);
+	rounds_of(p, k, measure, y);
+	e = statistics_ratio(x, y, n);
 	if (i == k)
 		return e;
 	return widen_ratio(
 		e, hypot(same ? fabs(own - other) : hypot(own, other),
 			 hypot(neighbour_share(p, i, measure), neighbour_share(p, k, measure))));
+}
+
+void plan_compute(struct plan *p, bool safe_only)
+{
+	const int n = p->kind->measures;
+	struct plan *session;
+	struct result *r;
+	int at;
+
+	for (session = p; session != NULL; session = session->earlier)
+		session->safe_only = safe_only;
+	free(p->result);
+	p->result = alloc_or_die((size_t)(p->n * n), sizeof(*p->result), "a plan");
+	if (p->before != NULL)
+		plan_compute(p->before, safe_only);
+	for (at = 0, r = p->result; at < p->n * n; at++, r++) {
+		r->mean = mean_of_run(p, at / n, at % n);
+		r->ratio = p->before != NULL ? ratio_to_before(p, at / n, at % n)
+					     : ratio_to_reference(p, at / n, at % n);
+	}
+}
+
+const struct result *plan_result(const struct plan *p, int i, int measure)
+{
+	return &p->result[i * p->kind->measures + measure];
 }
 
 double plan_spread(const struct plan *p, int measure)
@@ -466,7 +483,7 @@ double plan_spread(const struct plan *p, int measure)
 	int i, k;
 
 	for (i = 0; i < p->n; i++) {
-		s = sample_of(p, i, measure, true);
+		sample_of(p, i, measure, true, &s);
 		least = most = s.x[0];
 		for (k = 1; k < s.n; k++) {
 			least = fmin(least, s.x[k]);
@@ -476,21 +493,6 @@ double plan_spread(const struct plan *p, int measure)
 			spread = fmax(spread, most / least - 1);
 	}
 	return spread;
-}
-
-bool plan_is_same_run(const struct plan_kind *kind, const struct plan_run *a,
-		      const struct plan_run *b)
-{
-	const char *x, *y;
-	int i;
-
-	for (i = 0; i < kind->factors; i++) {
-		x = plan_value(a, i);
-		y = plan_value(b, i);
-		if (strcmp(x, y) != 0 && !(kind->factor[i].is_any && (*x == '\0' || *y == '\0')))
-			return false;
-	}
-	return true;
 }
 
 /*
@@ -505,7 +507,7 @@ static bool are_precise(const struct plan *p, bool of_load, double share, bool *
 
 	for (k = 0; k < p->kind->measures; k++)
 		for (i = 0; i < p->n && m[k].ratio_key != NULL && m[k].is_of_load == of_load; i++) {
-			e = plan_mean(p, i, k);
+			e = mean_of_run(p, i, k);
 			*known |= !isnan(e.value);
 			if (!isnan(e.value) && !(statistics_half(&e) <= share * fabs(e.value)))
 				return false;

@@ -1,6 +1,5 @@
 #include "lib/compare/rounds.h"
 
-#include "lib/compare/note.h"
 #include "lib/compare/verdict.h"
 
 #define PRECISE_ROUNDS 30 /* at most, with --precision, unless -r is given */
@@ -29,14 +28,16 @@ bool rounds_settle(struct compare_options *opt, int runs)
 }
 
 /* Reads a file that is to have a session, or dies. */
-static void read_or_die(struct saved *s, const struct plan_kind *kind, const char *option,
-			const char *path)
+static struct plan *read_or_die(const struct plan_kind *kind, const char *option, const char *path)
 {
+	struct plan *last;
+
 	if (access(path, R_OK) != 0)
 		die_errno("%s: %s", option, printable(path));
-	saved_read_or_die(s, kind, option, path);
-	if (s->last == NULL)
+	last = saved_read_or_die(kind, option, path);
+	if (last == NULL)
 		die("%s: %s has no session of --save", option, printable(path));
+	return last;
 }
 
 void rounds_read_or_die(struct rounds *r)
@@ -44,23 +45,30 @@ void rounds_read_or_die(struct rounds *r)
 	const struct compare_options *opt = r->comparison->opt;
 	struct plan *p = r->comparison->plan;
 
-	r->before = r->kept = (struct saved){.last = NULL};
 	if (opt->save != NULL) {
-		saved_read_or_die(&r->kept, p->kind, "--save", opt->save);
-		saved_append_or_die(p, opt->save);
+		p->kept = saved_read_or_die(p->kind, "--save", opt->save);
+		comparison_check_or_die(p, p->kept, "--save", opt->save);
+		saved_try_or_die(opt->save);
 	}
 	if (opt->against != NULL) {
-		read_or_die(&r->before, p->kind, "--against", opt->against);
-		comparison_check_or_die(p, r->before.last, "--against", opt->against);
+		p->before = read_or_die(p->kind, "--against", opt->against);
+		comparison_check_or_die(p, p->before, "--against", opt->against);
 		/* If both options name the same sessions, these count as the other side only. */
-		if (r->kept.last != NULL && strcmp(r->kept.text, r->before.text) != 0)
-			p->earlier = r->kept.last;
+		if (p->kept != NULL && strcmp(p->kept->id, p->before->id) != 0)
+			p->earlier = p->kept;
 	}
-	p->before = r->before.last;
-	p->kept = r->kept.last;
 }
 
-const char *rounds_run(const struct rounds *r, char why[DIE_MAX])
+void rounds_add(struct rounds *r, int run, const struct ends *ends)
+{
+	struct plan *p = r->comparison->plan;
+
+	if (r->comparison->opt->save != NULL)
+		saved_run(&r->saving, p, run, ends, NULL);
+	plan_add(p, run, ends);
+}
+
+const char *rounds_run(struct rounds *r, char why[DIE_MAX])
 {
 	static char name[COMPARISON_PLACE];
 	const struct compare_options *opt = r->comparison->opt;
@@ -77,13 +85,12 @@ const char *rounds_run(const struct rounds *r, char why[DIE_MAX])
 			die_about(place);
 			error = r->once(r->arg, i, place, why);
 			die_about(NULL);
-			/* The method of the run's receiver is known now. */
-			if (p->before != NULL)
-				comparison_check_or_die(p, p->before, "--against", opt->against);
+			if (error != NULL && *r->stop <= 0 && opt->save != NULL)
+				saved_run(&r->saving, p, i, NULL, error);
 		}
 		/* A signal may have come when a round was complete. */
-		if (opt->save != NULL && p->rounds > rounds)
-			saved_append_or_die(p, opt->save);
+		saved_round_or_die(&r->saving, p,
+				   p->rounds > rounds || *r->stop <= 0 ? opt->save : NULL);
 		if (opt->precision > 0 &&
 		    (plan_is_precise(p, opt->precision) || plan_is_hopeless(p, opt->precision)))
 			break;
@@ -102,23 +109,24 @@ bool rounds_repeat(const struct compare_options *opt, int retry, unsigned unsafe
 
 void rounds_close(struct rounds *r)
 {
-	saved_close(&r->before);
-	saved_close(&r->kept);
+	saved_close(r->comparison->plan->before);
+	saved_close(r->comparison->plan->kept);
 }
 
-void rounds_compare_or_die(struct comparison *c, const struct plan_kind *kind,
-			   const struct options_given *given)
+void rounds_compare_or_die(struct comparison *c, const struct plan_kind *kind)
 {
-	struct saved before, now;
-
-	read_or_die(&before, kind, "--compare", c->opt->against);
-	read_or_die(&now, kind, "--compare", c->opt->save);
-	comparison_check_or_die(now.last, before.last, "--compare", c->opt->against);
-	c->plan = now.last;
-	note_aside(c->plan, given);
-	c->plan->before = before.last;
+	c->plan = read_or_die(kind, "--compare", c->opt->save);
+	comparison_check_or_die(c->plan, c->plan->earlier, "--compare", c->opt->save);
 	c->plan->kept = c->plan->earlier;
+	if (c->opt->against != NULL) {
+		c->plan->before = read_or_die(kind, "--compare", c->opt->against);
+		comparison_check_or_die(c->plan, c->plan->before, "--compare", c->opt->against);
+	} else {
+		c->plan->earlier = NULL;
+	}
 	comparison_print(c, NULL);
-	saved_close(&before);
-	saved_close(&now);
+	saved_close(c->plan->before);
+	saved_close(c->plan->kept);
+	plan_close(c->plan);
+	free(c->plan);
 }

@@ -17,12 +17,12 @@ struct rounds {
 	const struct comparison *comparison;
 	const _Atomic int *stop; /* above 0: the runs are interrupted */
 	/*
-	 * Makes a run, and adds its figures to the plan; messages about it begin with `place`, unless that is NULL.
+	 * Makes a run, and adds its figures by rounds_add(); messages about it begin with `place`, unless that is NULL.
 	 * Returns NULL or what is wrong, a text that may be in `why`.
 	 */
 	const char *(*once)(void *arg, int run, const char *place, char why[DIE_MAX]);
 	void *arg;
-	struct saved before, kept; /* the files of --against and --save */
+	struct saving saving;
 };
 
 /*
@@ -38,15 +38,19 @@ void rounds_read_or_die(struct rounds *r);
  * Runs the plan until its rounds are complete, or precise enough, or a run fails.  Each round that is complete is
  * saved.  Returns NULL or what is wrong.
  */
-const char *rounds_run(const struct rounds *r, char why[DIE_MAX]);
+const char *rounds_run(struct rounds *r, char why[DIE_MAX]);
+
+/* To be called by once(): adds what the run measured. */
+void rounds_add(struct rounds *r, int run, const struct ends *ends);
 
 /* Whether a run that these reasons made unsafe is repeated, after so many repetitions: if it is, prints a line. */
 bool rounds_repeat(const struct compare_options *opt, int retry, unsigned unsafe);
+
+/* Closes the sessions of the files. */
 void rounds_close(struct rounds *r);
 
 /*
- * Prints how the file of --save compares with that of --against, both of plans of this kind, without a run; or dies.
- * `given` has the table of options: those that do not matter are not reported.
+ * Prints how the file of --save compares with that of --against, or if there is none how the runs of its last session
+ * compare, without a run; or dies.
  */
-void rounds_compare_or_die(struct comparison *c, const struct plan_kind *kind,
-			   const struct options_given *given);
+void rounds_compare_or_die(struct comparison *c, const struct plan_kind *kind);

@@ -1,430 +1,452 @@
 #include "lib/compare/saved.h"
 
-#include "lib/compare/comparison.h"
-#include "lib/compare/name.h"
+#include <ctype.h>
+#include <limits.h>
+#include <sys/stat.h>
 
-#define READ_FIRST     65536 /* bytes of a file, and twice as many each time that there are more */
-#define READ_MOST      (1u << 30) /* a thousand rounds of a thousand runs have 175 MB */
-#define NOT_SAVED      "was not written by --save of this version"
-#define REASON_LETTERS "abcdefghijklmnopqrstuvwxyz,"
-#define COLUMNS_MAX    96
-#define SETTINGS_MAX   512 /* of a session */
-
-/* What a column has; `which` is the factor, the measure or the end, and `unit` is that of the measure. */
-struct field {
-	enum { ROUND, FACTOR, MEASURE, REASONS, PROFILE, SETTING } kind;
-	int which;
-	char key[64];
-	const struct figure *row;
-	double unit;
-};
-
-struct fields {
-	struct field field[COLUMNS_MAX];
-	int n;
-};
-
-static bool is_remote(const char *key)
-{
-	return strncmp(key, PLAN_REMOTE, strlen(PLAN_REMOTE)) == 0;
-}
-
-static struct field field_named(const struct plan_kind *kind, const char *name)
-{
-	const struct alias *a = kind->alias;
-	struct field f = {.kind = SETTING, .unit = 1};
-	const char *key;
-	int i;
-
-	while (a < kind->alias + kind->aliases && strcmp(a->name, name) != 0)
-		a++;
-	if (a < kind->alias + kind->aliases) {
-		name = a->key;
-		f.unit = a->factor;
-	}
-	snprintf(f.key, sizeof(f.key), "%s", name);
-	key = is_remote(name) ? name + strlen(PLAN_REMOTE) : name;
-	if (strcmp(name, "round") == 0)
-		f.kind = ROUND;
-	if (strcmp(key, "unsafe") == 0 || strcmp(key, "profile_unsafe") == 0) {
-		f.kind = *key == 'u' ? REASONS : PROFILE;
-		f.which = is_remote(name);
-	}
-	for (i = 0; i < kind->factors; i++)
-		if (strcmp(kind->factor[i].key, name) == 0) {
-			f.kind = FACTOR;
-			f.which = i;
-		}
-	for (i = 0; i < kind->measures; i++)
-		if (strcmp(kind->measure[i].key, key) == 0 &&
-		    kind->measure[i].end == is_remote(name)) {
-			f.kind = MEASURE;
-			f.which = i;
-			f.row = figure_named(key);
-			f.unit = figure_factor(f.row) / f.unit;
-		}
-	return f;
-}
-
-static void add_field(struct fields *all, const struct plan_kind *kind, int end, const char *key)
-{
-	all->field[all->n++] = field_named(kind, text_of("%s%s", end == 1 ? PLAN_REMOTE : "", key));
-}
-
-/* The columns of a session that is written.  All sessions of a file have a profile, or none. */
-static struct fields fields_of(const struct plan *p)
-{
-	const bool profiled = plan_setting(p, PLAN_PROFILE)[0] != '\0';
-	const struct plan_kind *kind = p->kind;
-	const unsigned parts = differing_in(p);
-	struct fields all = {.n = 0};
-	int i;
-
-	add_field(&all, kind, 0, "round");
-	for (i = 0; i < kind->factors; i++)
-		if (!kind->factor[i].is_apart || parts & 1u << i)
-			add_field(&all, kind, 0, kind->factor[i].key);
-	for (i = 0; i < kind->measures; i++)
-		if (kind->measure[i].group == NULL || profiled)
-			add_field(&all, kind, kind->measure[i].end, kind->measure[i].key);
-	for (i = 0; i < 2; i++)
-		add_field(&all, kind, i, "unsafe");
-	for (i = 0; i < 2 && profiled; i++)
-		add_field(&all, kind, i, "profile_unsafe");
-	return all;
-}
+#define HEAD        "#zc-save 2"
+#define LINE_MOST   16384
+#define VALUES_MOST 16 /* that a run has */
 
 /*
  * Writing.
  */
 
-/* `-` is what is not known, or cannot be read again. */
-static void print_field(FILE *f, const struct plan *p, const struct field *c, int round, int run)
+/* Writes a field: a \ is doubled, and bytes are escaped that control a terminal, or are no text. */
+static void print_field(FILE *f, const char *text)
 {
-	const struct plan_run *r = &p->run[run];
-	const char *text = "";
-	double value;
+	size_t n;
 
-	switch (c->kind) {
-	case ROUND: text = text_of("%d", round + 1); break;
-	case FACTOR: text = plan_value(r, c->which); break;
-	case REASONS: text = limits_format(r->reasons[c->which][round]); break;
-	case PROFILE: text = r->profile_unsafe[c->which][round]; break;
-	case SETTING: break; /* no session has it in a column */
-	case MEASURE:
-		value = r->figure[c->which][round];
-		if (figure_is_possible(c->row->kind, value))
-			text = text_of("%.9g", value * c->unit);
+	for (; *text != '\0'; text += n) {
+		n = utf8_length(text);
+		if (*text == '\t' || *text == '\n' || *text == '\\')
+			fprintf(f, "\\%c", *text == '\t' ? 't' : *text == '\n' ? 'n' : '\\');
+		else if (n == 0 || (unsigned char)*text < ' ' || *text == '\x7f')
+			fprintf(f, "\\x%02x", (unsigned char)*text);
+		else
+			fwrite(text, 1, n, f);
+		n += n == 0;
 	}
-	fputs(text[0] != '\0' ? text : "-", f);
 }
 
-/* The names of columns, in a line to be freed. */
-static char *names_of(const struct fields *all)
+void saved_try_or_die(const char *path)
 {
-	char *names = alloc_or_die(COLUMNS_MAX, sizeof(all->field[0].key), "a session");
+	if (access(path, F_OK) == 0)
+		close(file_append_or_die(path));
+	else
+		file_replace_or_die(path, NULL, NULL);
+}
+
+/* The lines of the facts. */
+static void print_facts(FILE *f, const struct plan *p)
+{
+	int i;
+
+	fprintf(f, "%s\t#\truns: %d\n", p->id, p->n);
+	for (i = 0; i < p->facts; i++) {
+		fprintf(f, "%s\t#\t%s: ", p->id, p->fact[i].key);
+		print_field(f, p->fact[i].value);
+		fputc('\n', f);
+	}
+}
+
+void saved_run(struct saving *s, const struct plan *p, int i, const struct ends *ends,
+	       const char *failed)
+{
+	long from;
 	int k;
 
-	for (k = 0; k < all->n; k++)
-		sprintf(names + strlen(names), "%s%c", all->field[k].key,
-			k < all->n - 1 ? '\t' : '\n');
-	return names;
-}
-
-/* Whether the last names of columns in a text are these, a line. */
-static bool has_names(const char *text, size_t len, const char *names)
-{
-	const char *last = memmem(text, len, "\nround\t", 7), *next = last;
-
-	while (next != NULL) {
-		last = next;
-		next = memmem(last + 1, len - (size_t)(last + 1 - text), "\nround\t", 7);
-	}
-	return last != NULL && strncmp(last + 1, names, strlen(names)) == 0;
-}
-
-/*
- * Returns the text of a plan's session, to be freed, behind that of others: it has the columns' names unless those
- * in force are the same.
- */
-static char *session_text(const struct plan *p, const char *before, size_t len)
-{
-	const struct fields all = fields_of(p);
-	char *names = names_of(&all), *text;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-	int i, k;
-
-	if (f == NULL)
+	if (s->f == NULL && (s->f = open_memstream(&s->text, &s->size)) == NULL)
 		die_errno("a session");
-	fprintf(f, "# %s\n", p->machine);
-	for (i = 0; i < p->settings; i++)
-		if (p->setting[i].value[0] != '\0')
-			fprintf(f, "# %s: %s\n", p->setting[i].key, p->setting[i].value);
-	if (!has_names(before, len, names))
-		fputs(names, f);
-	free(names);
-	for (i = 0; i < p->rounds * p->n; i++)
-		for (k = 0; k < all.n; k++) {
-			print_field(f, p, &all.field[k], i / p->n, i % p->n);
-			fputc(k < all.n - 1 ? '\t' : '\n', f);
+	from = ftell(s->f);
+	fprintf(s->f, "%s\t%d", p->id, p->rounds + 1);
+	for (k = 0; k < p->kind->keys; k++)
+		if (plan_value(&p->run[i], k)[0] != '\0') {
+			fprintf(s->f, "\t%s=", p->kind->key[k].name);
+			print_field(s->f, plan_value(&p->run[i], k));
 		}
+	if (p->run[i].reference > 0)
+		fprintf(s->f, "\treference=%d", p->run[i].reference);
+	if (failed != NULL) {
+		fputs("\tfailed=", s->f);
+		print_field(s->f, failed);
+	} else {
+		fprintf(s->f, "\tsent=%s", receipt_format_kept(ends->sent));
+		if (ends->received != NULL)
+			fprintf(s->f, "\treceived=%s", receipt_format_kept(ends->received));
+		fputs(ends->local ? "\tlocal=1" : "", s->f);
+	}
+	if (ftell(s->f) - from > LINE_MOST - 2)
+		die("--save: a run has more than %d bytes: give it a shorter command", LINE_MOST);
+	fputc('\n', s->f);
+}
+
+/* The text of a write: what the file lacks before the lines, then these. */
+static char *whole_text(const struct saving *s, const struct plan *p, int fd, size_t *size)
+{
+	struct stat st;
+	char last = '\n', *text;
+	FILE *f = open_memstream(&text, size);
+
+	if (f == NULL || fstat(fd, &st) != 0)
+		die_errno("a session");
+	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n')
+		fputc('\n', f);
+	if (st.st_size == 0)
+		fputs(HEAD "\n", f);
+	if (!s->has_facts)
+		print_facts(f, p);
+	fwrite(s->text, 1, s->size, f);
 	if (fclose(f) != 0)
 		die_errno("a session");
 	return text;
 }
 
-/* What a file is to have: a session between those before and behind it. */
-struct content {
-	size_t before; /* bytes */
-	const char *text, *session, *behind;
-};
-
-static void print_content(FILE *f, const void *content)
+void saved_round_or_die(struct saving *s, const struct plan *p, const char *path)
 {
-	const struct content *c = content;
+	char *text;
+	size_t size, at;
+	ssize_t n;
+	int fd;
 
-	fwrite(c->text, 1, c->before, f);
-	fprintf(f, "%s%s", c->session, c->behind);
-}
-
-void saved_append_or_die(struct plan *p, const char *path)
-{
-	const int lock = file_lock_or_die(path);
-	struct content c = {.session = ""};
-	struct saved now;
-	const char *own;
-
-	saved_read_or_die(&now, p->kind, "--save", path);
-	if (now.last != NULL)
-		comparison_check_or_die(p, now.last, "--save", path);
-	own = p->text != NULL ? strstr(now.text, p->text) : NULL;
-	c.text = now.text;
-	c.behind = own != NULL ? own + strlen(p->text) : now.text + strlen(now.text);
-	c.before = (size_t)((own != NULL ? own : c.behind) - now.text);
-	if (p->rounds > 0) {
-		free(p->text);
-		c.session = p->text = session_text(p, now.text, c.before);
+	if (s->f == NULL)
+		return;
+	if (fclose(s->f) != 0)
+		die_errno("a session");
+	if (path != NULL) {
+		fd = file_append_or_die(path);
+		text = whole_text(s, p, fd, &size);
+		for (at = 0; at < size; at += (size_t)n) {
+			n = TEMP_FAILURE_RETRY(write(fd, text + at, size - at));
+			if (n < 0)
+				die_errno("cannot write %s", printable(path));
+		}
+		close(fd);
+		free(text);
+		s->has_facts = true;
 	}
-	file_replace_or_die(path, p->rounds > 0 || c.before > 0 ? print_content : NULL, &c);
-	saved_close(&now);
-	close(lock);
+	free(s->text);
+	s->f = NULL;
 }
 
 /*
  * Reading.
  */
 
-/* Returns false if it is not what the column has, or no host can have measured it.  Adds reasons to *unsafe. */
-static bool parse_field(char *text, struct plan *p, const struct field *c, int round, int run,
-			unsigned *unsafe)
+/* A run of a round. */
+struct record {
+	int run;
+	struct figures end[2];
+	struct ends ends;
+	bool has_failed;
+	long reference;
+	char *value[VALUES_MOST];
+};
+
+struct reader {
+	const struct plan_kind *kind;
+	const char *path;
+	struct plan *last;    /* session that was found */
+	struct plan *session; /* whose lines are read */
+	int round;            /* whose lines are read, which are neighbours; 0: none */
+	bool is_void;         /* further lines of the round are ignored */
+	int runs;             /* of the round so far */
+	struct record *record;
+	int most; /* runs of a round of any session */
+	long line;
+	bool is_foreign; /* a session is of another program */
+};
+
+/* Replaces \t, \n, \xHH and \\ in place.  Returns false if something else follows a \. */
+static bool unescape(char *text)
 {
-	struct plan_run *r = &p->run[run];
-	unsigned reasons = 0;
-	double value;
-	char *end;
+	char *to = text;
+	unsigned byte;
 
-	if (strcmp(text, "-") == 0)
-		return c->kind != ROUND;
-	value = strtod(text, &end);
-	switch (c->kind) {
-	case ROUND: return *end == '\0' && value == round + 1;
-	case FACTOR:
-		plan_set_value(r, c->which, text);
-		return !p->kind->factor[c->which].is_number ||
-		       (end > text && *end == '\0' && figure_is_possible(FIGURE_COUNT, value));
-	case REASONS:
-		if (!limits_parse(text, &reasons))
+	for (; *text != '\0'; text++) {
+		if (*text != '\\') {
+			*to++ = *text;
+			continue;
+		}
+		text++;
+		if (*text == 'x' && sscanf(text + 1, "%2x", &byte) == 1 && byte != 0 &&
+		    isxdigit(text[1]) && isxdigit(text[2])) {
+			*to++ = (char)byte;
+			text += 2;
+		} else if (*text != '\0' && strchr("tn\\", *text) != NULL) {
+			*to++ = *text == 't' ? '\t' : *text == 'n' ? '\n' : '\\';
+		} else {
 			return false;
-		r->reasons[c->which][round] = reasons;
-		r->unsafe[c->which] |= reasons;
-		*unsafe |= reasons;
-		return true;
-	case PROFILE:
-		if (strlen(text) >= PROFILE_REASONS || text[strspn(text, REASON_LETTERS)] != '\0')
-			return false;
-		strcpy(r->profile_unsafe[c->which][round], text);
-		return true;
-	case SETTING:
-		if (round == 0 && run == 0)
-			plan_set(p, c->key, "%s", text);
-		return true;
-	default:
-		value /= c->unit;
-		r->figure[c->which][round] = value;
-		return end > text && *end == '\0' && figure_is_possible(c->row->kind, value);
+		}
 	}
-}
-
-/* The lines are in the order of the rounds; each round has the runs of the session before. */
-static bool parse_lines(char *text, int lines, struct plan *p, const struct fields *columns)
-{
-	char *line, *field;
-	unsigned unsafe;
-	int i, k;
-
-	for (i = 0; i < lines; i++) {
-		unsafe = 0;
-		line = strsep(&text, "\n");
-		for (k = 0; k < columns->n && (field = strsep(&line, "\t")) != NULL; k++)
-			if (!parse_field(field, p, &columns->field[k], i / p->n, i % p->n, &unsafe))
-				return false;
-		plan_count(p, i % p->n, unsafe);
-		if (k < columns->n || line != NULL ||
-		    (p->earlier != NULL &&
-		     (p->n != p->earlier->n ||
-		      !plan_is_same_run(p->kind, &p->run[i % p->n], &p->earlier->run[i % p->n]))))
-			return false;
-	}
-	p->rounds = lines / p->n;
+	*to = '\0';
 	return true;
 }
 
-/* Reads the names of the columns. */
-static bool parse_names(char *line, const struct plan_kind *kind, struct fields *columns)
+/* Prints that a line is ignored, and voids the round it is in. */
+static void reject_line(struct reader *r, const char *why)
 {
-	char *name;
-
-	columns->n = 0;
-	while ((name = strsep(&line, "\t")) != NULL && columns->n < COLUMNS_MAX)
-		columns->field[columns->n++] = field_named(kind, name);
-	return name == NULL;
+	if (r->path != NULL)
+		warnx("%s: line %ld is ignored: %s", printable(r->path), r->line, why);
+	r->is_void = true;
 }
 
-/* Reads the lines `# KEY: VALUE` at the beginning of a text. */
-static bool parse_settings(char *text, struct plan *p)
+/* Adds a round that is complete: further lines of it are ignored. */
+static void add_round(struct reader *r)
 {
-	char *line, *value;
+	int i;
 
-	while (strncmp(text, "# ", 2) == 0) {
-		line = strsep(&text, "\n") + 2;
-		value = strstr(line, ": ");
-		if (value == NULL || p->settings == SETTINGS_MAX)
-			return false;
-		*value = '\0';
-		plan_set(p, line, "%s", value + 2);
-	}
-	return true;
+	for (i = 0; i < r->runs; i++)
+		plan_add(r->session, r->record[i].run, &r->record[i].ends);
+	r->is_void = true;
 }
 
-/* Adds a session of which `text` has the lines, behind `# `. */
-static const char *parse_session(char *text, const struct plan_kind *kind, struct fields *columns,
-				 struct saved *s)
+/* Forgets what there is of a round. */
+static void end_round(struct reader *r)
 {
-	const char *machine = strsep(&text, "\n"), *c;
-	char *settings = text;
-	int lines = 0, runs = 0;
-	struct plan *p;
-
-	while (strncmp(text, "# ", 2) == 0)
-		text = strchr(text, '\n') + 1;
-	if (strncmp(text, "round\t", 6) == 0 && !parse_names(strsep(&text, "\n"), kind, columns))
-		return NOT_SAVED;
-	for (c = text; *c != '\0'; c = strchr(c, '\n') + 1, lines++)
-		runs += strncmp(c, "1\t", 2) == 0;
-	if (runs == 0 || lines % runs != 0 || runs > PLAN_RUNS_MAX ||
-	    lines / runs > PLAN_ROUNDS_MAX)
-		return "has no complete round";
-	p = alloc_or_die(1, sizeof(*p), "a session");
-	plan_open(p, kind, runs, lines / runs);
-	plan_set_machine(p, machine);
-	p->earlier = s->last;
-	s->last = p;
-	if (!parse_settings(settings, p) || columns->n == 0 || columns->field[0].kind != ROUND ||
-	    !parse_lines(text, lines, p, columns))
-		return "has a line that --save of this version has not written there";
-	return NULL;
-}
-
-const char *saved_parse(char *text, const struct plan_kind *kind, struct saved *s)
-{
-	struct fields columns = {.n = 0};
-	char head[32], *next;
-	const char *why = NULL;
-
-	snprintf(head, sizeof(head), "\n# %s ", kind->program);
-	if (strstr(text, head + 1) != text || text[strlen(text) - 1] != '\n')
-		return NOT_SAVED;
-	for (; text != NULL && why == NULL; text = next) {
-		next = strstr(text + 1, head);
-		if (next != NULL)
-			*++next = '\0';
-		why = parse_session(text + 2, kind, &columns, s);
-	}
-	if (why != NULL)
-		saved_close(s);
-	return why;
+	r->is_void = false;
+	r->runs = r->round = 0;
 }
 
 /*
- * Reads a whole file, and stores its length.  Returns NULL if it does not begin as one of --save: it may have no end, as
- * a pipe of yes(1).
+ * Finds the session of a line, mostly that of the line before: rounds of several sessions may take turns.  Unless it
+ * `begins`, it is among the last ones.
  */
-static char *read_all_or_die(int fd, const char *program, const char *option, const char *path,
-			     size_t *len)
+static void find_session(struct reader *r, const char *id, bool begins)
 {
-	size_t size = READ_FIRST;
-	char *text = alloc_or_die(size, 1, path);
-	ssize_t n;
+	struct plan *p = begins ? NULL : r->last;
 
-	for (*len = 0; (n = TEMP_FAILURE_RETRY(read(fd, text + *len, size - 1 - *len))) > 0;) {
-		*len += (size_t)n;
-		if (*len >= 2 + strlen(program) &&
-		    (strncmp(text, "# ", 2) != 0 ||
-		     strncmp(text + 2, program, strlen(program)) != 0)) {
-			free(text);
-			return NULL;
-		}
-		if (size - 1 > *len)
-			continue;
-		size *= 2;
-		text = size <= READ_MOST ? realloc(text, size) : NULL;
-		if (text == NULL)
-			die("%s: %s is too long", option, printable(path));
+	if (r->session != NULL && !begins && strcmp(r->session->id, id) == 0)
+		return;
+	end_round(r);
+	while (p != NULL && strcmp(p->id, id) != 0)
+		p = p->earlier;
+	if (p == NULL) {
+		p = alloc_or_die(1, sizeof(*p), "a session");
+		plan_open(p, r->kind, 0);
+		plan_set(p, "machine", "%s", "");
+		snprintf(p->id, sizeof(p->id), "%s", id);
+		p->earlier = r->last;
+		r->last = p;
 	}
-	if (n < 0)
-		die_errno("%s: %s", option, printable(path));
-	text[*len] = '\0';
-	return text;
+	r->session = p;
 }
 
-void saved_read_or_die(struct saved *s, const struct plan_kind *kind, const char *option,
-		       const char *path)
+/* Removes the sessions without a complete round. */
+static void end_sessions(struct reader *r)
+{
+	struct plan **at = &r->last, *p;
+
+	while ((p = *at) != NULL) {
+		if (p->rounds > 0) {
+			r->is_foreign |= strncmp(plan_fact(p, "machine"), r->kind->program,
+						 strlen(r->kind->program)) != 0;
+			at = &p->earlier;
+		} else {
+			*at = p->earlier;
+			plan_close(p);
+			free(p);
+		}
+	}
+}
+
+static const char *parse_fact(struct reader *r, char *text)
+{
+	char *value = strstr(text, ": ");
+	double runs;
+
+	if (value == NULL || !unescape(value))
+		return "it is no fact";
+	*value = '\0';
+	value += 2;
+	if (strcmp(text, "runs") != 0) {
+		plan_set(r->session, text, "%s", value);
+		return NULL;
+	}
+	runs = strtod(value, NULL);
+	if (r->session->n > 0 || !(runs >= 1 && runs <= PLAN_RUNS_MAX))
+		return "it has no number of runs";
+	plan_set_runs(r->session, (int)runs);
+	r->most = (int)fmax(r->most, runs);
+	r->record = reallocarray(r->record, (size_t)r->most, sizeof(*r->record));
+	if (r->record == NULL)
+		die_errno("a session");
+	return NULL;
+}
+
+static const char *parse_end(char *text, struct figures *f, const struct figures **end)
+{
+	*end = f;
+	return receipt_parse_kept(text, f) == NULL ? NULL : "a receipt does not parse";
+}
+
+/* A field of a run; one that is not known is ignored. */
+static const char *parse_value(const struct plan_kind *kind, const char *key, char *value,
+			       struct record *rec)
+{
+	int k;
+
+	if (strcmp(key, "sent") == 0)
+		return parse_end(value, &rec->end[0], &rec->ends.sent);
+	if (strcmp(key, "received") == 0)
+		return parse_end(value, &rec->end[1], &rec->ends.received);
+	rec->ends.local |= strcmp(key, "local") == 0 && strcmp(value, "1") == 0;
+	rec->has_failed |= strcmp(key, "failed") == 0;
+	if (strcmp(key, "reference") == 0)
+		rec->reference = strtol(value, NULL, 10);
+	for (k = 0; k < kind->keys; k++)
+		if (strcmp(kind->key[k].name, key) == 0) {
+			if (!unescape(value))
+				return "it has a \\ before a wrong character";
+			rec->value[k] = value;
+		}
+	return NULL;
+}
+
+/* Finds the run of a record: the values of the first round are those of the session. */
+static bool find_run(struct reader *r, struct record *rec)
+{
+	const struct plan_run own = {.value = rec->value};
+	struct plan *p = r->session;
+	int k;
+
+	rec->run = r->round % 2 == 1 ? r->runs : p->n - 1 - r->runs;
+	for (k = 0; p->rounds == 0 && k < p->kind->keys; k++)
+		plan_set_value(&p->run[rec->run], k, plan_value(&own, k));
+	if (rec->reference >= 0 && rec->reference < p->n)
+		p->run[rec->run].reference = (int)rec->reference;
+	return plan_is_same_run(&p->run[rec->run], &own);
+}
+
+static const char *parse_run(struct reader *r, char *text)
+{
+	struct record *rec = &r->record[r->runs];
+	char *key, *value;
+	const char *why;
+
+	rec->ends = (struct ends){.sent = NULL};
+	rec->has_failed = false;
+	rec->reference = 0;
+	memset(rec->value, 0, sizeof(rec->value));
+	while ((key = strsep(&text, "\t")) != NULL) {
+		value = strchr(key, '=');
+		if (value == NULL)
+			return "a field has no =";
+		*value++ = '\0';
+		why = parse_value(r->kind, key, value, rec);
+		if (why != NULL)
+			return why;
+	}
+	if (rec->ends.sent == NULL && !rec->has_failed)
+		return "it has no receipt";
+	if (!find_run(r, rec))
+		return "its round has other runs than the first one";
+	r->is_void = rec->has_failed;
+	if (++r->runs == r->session->n && !r->is_void)
+		add_round(r);
+	return NULL;
+}
+
+static const char *parse_line(struct reader *r, char *line)
+{
+	char *id = strsep(&line, "\t"), *round = strsep(&line, "\t"), *end;
+	long n;
+
+	if (line == NULL || strlen(id) != 16 || id[strspn(id, "0123456789abcdef")] != '\0')
+		return "it does not begin with a session and a round";
+	find_session(r, id, strncmp(line, "runs: ", 6) == 0);
+	if (strcmp(round, "#") == 0)
+		return parse_fact(r, line);
+	n = strtol(round, &end, 10);
+	if (*end != '\0' || n < 1 || n > INT_MAX)
+		return "it has no round";
+	if (r->session->n == 0)
+		return "no line before it tells how many runs a round has";
+	if (n != r->round)
+		end_round(r);
+	r->round = (int)n;
+	return r->is_void ? NULL : parse_run(r, line);
+}
+
+/* What is wrong with the first line of a file, which may have no end; NULL: nothing. */
+static const char *check_head(FILE *f)
+{
+	char line[sizeof(HEAD) + 1] = "";
+
+	if (fgets(line, sizeof(line), f) == NULL)
+		return NULL;
+	if (strncmp(line, "# zcc ", 6) == 0 || strncmp(line, "# cyclesoak", 11) == 0)
+		return "is of zc 1.x, whose files this version does not read: give a new file";
+	return strcmp(line, HEAD "\n") != 0 ? "was not written by --save" : NULL;
+}
+
+/* Reads the next line, without its newline; of one that is too long, or has a NUL, the beginning.  Returns false at the end. */
+static bool next_line(FILE *f, char line[LINE_MOST + 1], bool *is_whole)
+{
+	size_t n;
+	int c = 0;
+
+	if (fgets(line, LINE_MOST + 1, f) == NULL)
+		return false;
+	n = strlen(line);
+	*is_whole = n > 0 && (line[n - 1] == '\n' || feof(f));
+	while (!*is_whole && (c = getc(f)) != EOF && c != '\n')
+		;
+	if (n > 0 && line[n - 1] == '\n')
+		line[n - 1] = '\0';
+	return true;
+}
+
+const char *saved_parse(FILE *f, const struct plan_kind *kind, const char *path, struct plan **last)
+{
+	struct reader r = {.kind = kind, .path = path, .line = 1};
+	char line[LINE_MOST + 1];
+	const char *why = check_head(f), *wrong;
+	bool is_whole;
+
+	while (why == NULL && next_line(f, line, &is_whole)) {
+		r.line++;
+		if (line[0] == '#')
+			continue;
+		wrong = is_whole ? parse_line(&r, line) : "it is too long, or has a byte that is 0";
+		if (wrong != NULL)
+			reject_line(&r, wrong);
+	}
+	end_sessions(&r);
+	free(r.record);
+	*last = r.last;
+	return why != NULL ? why : r.is_foreign ? "was written by another program" : NULL;
+}
+
+struct plan *saved_read_or_die(const struct plan_kind *kind, const char *option, const char *path)
 {
 	const int fd = open_retry(path, O_RDONLY | O_NONBLOCK);
-	const char *why;
-	char *copy;
-	size_t len;
-
-	*s = (struct saved){.text = alloc_or_die(1, 1, path)};
-	if (fd < 0 && errno == ENOENT)
-		return;
 	/* A FIFO without a writer is empty; of one that has a writer, all is waited for. */
-	if (fd < 0 || fcntl(fd, F_SETFL, 0) != 0)
+	FILE *f = fd >= 0 && fcntl(fd, F_SETFL, 0) == 0 ? fdopen(fd, "r") : NULL;
+	struct plan *last;
+	const char *why;
+
+	if (f == NULL && errno == ENOENT)
+		return NULL;
+	if (f == NULL)
 		die_errno("%s: %s", option, printable(path));
-	free(s->text);
-	s->text = read_all_or_die(fd, kind->program, option, path, &len);
-	close(fd);
-	if (s->text == NULL || strlen(s->text) != len)
-		die("%s: %s %s", option, printable(path), NOT_SAVED);
-	if (len == 0)
-		return;
-	copy = strcpy(alloc_or_die(len + 1, 1, path), s->text);
-	why = saved_parse(copy, kind, s);
-	free(copy);
+	errno = 0;
+	why = saved_parse(f, kind, path, &last);
+	if (ferror(f))
+		die_errno("%s: %s", option, printable(path));
+	fclose(f);
 	if (why != NULL)
 		die("%s: %s %s", option, printable(path), why);
+	return last;
 }
 
-void saved_close(struct saved *s)
+void saved_close(struct plan *last)
 {
 	struct plan *p, *earlier;
 
-	for (p = s->last; p != NULL; p = earlier) {
+	for (p = last; p != NULL; p = earlier) {
 		earlier = p->earlier;
 		plan_close(p);
 		free(p);
 	}
-	free(s->text);
-	*s = (struct saved){.last = NULL};
 }

@@ -1,35 +1,48 @@
 /*
- * saved.h: files of --save: tab-separated values.  Each session has a comment that names the program and the
- * machine, and a line for each run of each complete round; the first one also the names of the columns.
+ * saved.h: files of --save, as zc-save(5) has them: of each session its facts, and a line for each run of each round with
+ * the receipts of both ends.
  *
- *	saved_read_or_die(&kept, &kind, "--save", "now.tsv");
+ *	saved_try_or_die("now.zc");
  *	...
- *	saved_append_or_die(&plan, "now.tsv");
- *	saved_close(&kept);
+ *	saved_run(&s, &plan, i, &ends, NULL);	(each run of a round)
+ *	saved_round_or_die(&s, &plan, "now.zc");
+ *
+ *	last = saved_read_or_die(&kind, "--against", "then.zc");
+ *	...
+ *	saved_close(last);
  */
 #pragma once
 
 #include "lib/compare/plan.h"
 
-struct saved {
-	struct plan *last; /* the last session, by which the others are found; NULL: none */
-	char *text;        /* of the file as it was read, or NULL */
+/* The lines of a round that is under way. */
+struct saving {
+	char *text;
+	size_t size;
+	FILE *f;        /* that writes the text; NULL: there is no line yet */
+	bool has_facts; /* the file has those of the session */
 };
 
-/* Reads a file that `option` names, or dies; one that is missing or empty has no session. */
-void saved_read_or_die(struct saved *s, const struct plan_kind *kind, const char *option,
-		       const char *path);
+/* Dies unless the file can be added to.  There is none afterwards if there was none before. */
+void saved_try_or_die(const char *path);
+
+/* Adds the line of run i, which measured this, or that failed. */
+void saved_run(struct saving *s, const struct plan *p, int i, const struct ends *ends,
+	       const char *failed);
+
+/* Adds the lines to the file, behind the session's facts if it has none of it; or if `path` is NULL forgets them. */
+void saved_round_or_die(struct saving *s, const struct plan *p, const char *path);
 
 /*
- * Adds the session of a plan to what the file has now, or replaces it there by one of more rounds; without a
- * complete round it only tries whether that is possible.  Several processes may do so at a time.  Dies if the file
- * has sessions of another plan.
+ * Reads a file that `option` names, or dies.  Returns its last session, by which the others are found; NULL if the file is
+ * missing or empty.  A line that does not parse is reported.
  */
-void saved_append_or_die(struct plan *p, const char *path);
-void saved_close(struct saved *s);
+struct plan *saved_read_or_die(const struct plan_kind *kind, const char *option, const char *path);
+void saved_close(struct plan *last);
 
 /*
- * Adds the sessions of the text of such a file, which it changes, to an empty *s.  Returns NULL, or what
- * is wrong, to be printed after the file's name; there is no session then.
+ * The same of a file that is open, whose `path` is NULL where nothing is to be reported.  Stores the last session, and
+ * returns NULL or what is wrong with the file, to be printed after its name.
  */
-const char *saved_parse(char *text, const struct plan_kind *kind, struct saved *s);
+const char *saved_parse(FILE *f, const struct plan_kind *kind, const char *path,
+			struct plan **last);

@@ -1,6 +1,6 @@
 #include "lib/compare/verdict.h"
 
-#include "lib/compare/name.h"
+#include "lib/compare/ratio.h"
 #include "lib/report/units.h"
 
 /* That of all runs is the greatest of theirs. */
@@ -11,12 +11,11 @@ enum verdict { PASSED, TOO_WIDE, NOT_JUDGED, FAILED };
 /* How many rounds count, of run i and of the one that it is compared with. */
 static int rounds_of(const struct plan *p, int i, int measure)
 {
-	const double *own = p->run[i].figure[measure];
-	const double *other = p->run[plan_reference(p, i)].figure[measure];
 	int k, n = 0;
 
 	for (k = 0; k < p->rounds; k++)
-		n += !isnan(own[k]) && !isnan(other[k]);
+		n += !isnan(plan_figure(p, i, measure, k)) &&
+		     !isnan(plan_figure(p, p->run[i].reference, measure, k));
 	return n;
 }
 
@@ -26,26 +25,25 @@ static int sessions_of(const struct plan *p, int i, int measure)
 	int k, n = 0;
 
 	for (; p != NULL; p = p->earlier) {
-		for (k = 0; k < p->rounds && isnan(p->run[i].figure[measure][k]); k++)
+		for (k = 0; k < p->rounds && isnan(plan_figure(p, i, measure, k)); k++)
 			;
 		n += k < p->rounds;
 	}
 	return n;
 }
 
-/* How the load of run i was measured before, if it is not measured so now; or NULL. */
+/* How the load of run i was measured before, if it is not measured now; or NULL. */
 static const char *lost_instrument(const struct plan *p, int i)
 {
-	const int f = p->kind->instrument;
-	const char *then = p->before != NULL ? plan_value(&p->before->run[i], f) : "";
+	const char *then = p->before != NULL ? plan_value(&p->before->run[i], RUN_INSTRUMENT) : "";
 
-	return *then != '\0' && strcmp(then, plan_value(&p->run[i], f)) != 0 ? then : NULL;
+	return *then != '\0' && plan_value(&p->run[i], RUN_INSTRUMENT)[0] == '\0' ? then : NULL;
 }
 
 /* As name_in(), with room for the rest of a sentence. */
 static const char *short_name(const struct plan *p, const struct plan *of, int i)
 {
-	const char *name = name_of(p, i, differing_in(p)), *whole = name_in(p, of, i);
+	const char *name = plan_name(&p->run[i]), *whole = name_in(p, of, i);
 	char text[NAME_MOST] = "";
 
 	if (string_append(text, sizeof(text), "%s", name))
@@ -89,7 +87,6 @@ static enum verdict judge(const struct plan *p, int i, int measure, double share
 	*why = not_judged(p, i, measure, &e);
 	if (*why != NULL)
 		return NOT_JUDGED;
-	r.unsafe = 0; /* these rounds are gone */
 	sentence = text_of("%s %s %s %s", short_name(p, p, i), ratio_text(p, measure, &r),
 			   p->kind->measure[measure].times, short_name(p, r.than, r.run));
 	*why = text_of("%s: over the limit of --fail-above %g%%", sentence, percent(share));
@@ -103,28 +100,22 @@ static enum verdict judge(const struct plan *p, int i, int measure, double share
 	return PASSED;
 }
 
-/* The measures that decide, as a set: of loads if one was asked for, of the other end if either side knows it. */
-static uint64_t deciding(const struct plan *p)
+/* Whether a measure decides: one of a load if that was asked for; of the other end if either side knows it. */
+static bool decides(const struct plan *p, int measure)
 {
-	const bool of_load = plan_value(&p->run[0], p->kind->instrument)[0] != '\0';
-	const struct measure *m = p->kind->measure;
-	uint64_t set = 0;
-	int k;
+	const bool of_load = plan_value(&p->run[0], RUN_INSTRUMENT)[0] != '\0';
+	const struct measure *m = &p->kind->measure[measure];
 
-	for (k = 0; k < p->kind->measures; k++)
-		if ((m[k].end == 0 || is_known(p, k)) && m[k].ratio_key != NULL &&
-		    m[k].is_of_load == of_load)
-			set |= 1ull << k;
-	return set;
+	return m->ratio_key != NULL && m->is_of_load == of_load &&
+	       (m->end == 0 || is_known(p, measure));
 }
 
 /* Whether run i is compared with another one by the same instrument, or with itself before. */
 static bool is_compared(const struct plan *p, int i)
 {
-	const int k = plan_reference(p, i), f = p->kind->instrument;
+	const int k = p->run[i].reference;
 
-	return p->before != NULL ||
-	       (i != k && strcmp(plan_value(&p->run[i], f), plan_value(&p->run[k], f)) == 0);
+	return p->before != NULL || (i != k && plan_is_same_instrument(&p->run[i], &p->run[k]));
 }
 
 static void say(struct json *j, const char *line)
@@ -153,13 +144,12 @@ static void say_group(const struct plan *p, const struct group *g, struct json *
 /* Says what there is to say of the runs with the verdict on all of them. */
 static void say_verdict(const struct plan *p, double share, enum verdict all, struct json *j)
 {
-	const uint64_t set = deciding(p);
 	struct group g = {.n = 0};
 	const char *why;
 	int at;
 
 	for (at = 0; at < p->n * p->kind->measures; at++) {
-		if (!(set & 1ull << at / p->n) || !is_compared(p, at % p->n) ||
+		if (!decides(p, at / p->n) || !is_compared(p, at % p->n) ||
 		    judge(p, at % p->n, at / p->n, share, &why) != all || why == NULL)
 			continue;
 		if (all != NOT_JUDGED) {
@@ -178,14 +168,13 @@ static void say_verdict(const struct plan *p, double share, enum verdict all, st
 int verdict_print(struct plan *p, double share, struct json *j)
 {
 	static const char *const names[] = {"passed", "too_wide", "not_judged", "failed"};
-	const uint64_t set = deciding(p);
 	enum verdict all = PASSED, one;
 	const char *why;
 	int at;
 
-	plan_drop_unsafe(p);
+	plan_compute(p, true);
 	for (at = 0; at < p->n * p->kind->measures; at++)
-		if (set & 1ull << at / p->n && is_compared(p, at % p->n)) {
+		if (decides(p, at / p->n) && is_compared(p, at % p->n)) {
 			one = judge(p, at % p->n, at / p->n, share, &why);
 			all = one > all ? one : all;
 		}

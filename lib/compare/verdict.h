@@ -14,8 +14,8 @@
 /*
  * Judges the ratio of each cost: its interval lies above 1 + `share` as a whole, or it does not, or it is so wide that
  * such a difference could not be seen, or there are too few rounds or sessions.  If a load was not asked for, it judges
- * throughputs the other way round.  Rounds in which a load was unsafe do not count, and are gone from the plan
- * afterwards: it is to be printed before.  Prints a line on stderr for each run that decides, or the object `verdict`,
+ * throughputs the other way round.  Rounds in which a load was unsafe do not count: means and ratios are computed without
+ * them.  Prints a line on stderr for each run that decides, or the object `verdict`,
  * and returns the status to exit with.
  */
 int verdict_print(struct plan *p, double share, struct json *j);

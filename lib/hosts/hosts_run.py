@@ -35,7 +35,7 @@ RANGE = re.compile(r"(.*)\[([0-9]{1,4})-([0-9]{1,4})\](.*)$")
 # Options that zc-hosts sets itself, or that change the report.
 RESERVED = {
     "zcc": "-s --server -p --port -c --cpu-load --idle -J --json --raw --request -r --runs --precision --save "
-    "--against -h --help -V --version -C --calibrate --json-stream --vs --setting --settle --columns --brief --compare "
+    "--against -h --help -V --version -C --calibrate --json-stream --vs --setting --settle --brief --compare "
     "--dry-run --fail-above --retry".split(),
     "zcs": "-1 --once -p --port -c --cpu-load --idle -J --json --raw --reply -h --help -V --version "
     "--json-stream".split(),

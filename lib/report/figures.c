@@ -283,33 +283,36 @@ const struct figure figure_table[] = {
 	{"tasks_us_per_kib", NULL, NUMBER(CPU_TIME, host.tasks)},
 
 	/* The connection. */
-	{"retransmits", KEPT("retransmits"), NUMBER(NUMBER, tcp.retransmits), IN(TCP), TEXT(TCP, "retransmits"),
-	 ADDED},
+	{"retransmits", KEPT("retransmits"), NUMBER(NUMBER, tcp.retransmits), IN(TCP),
+	 TEXT(TCP, "retransmits"), ADDED},
 	{"segments", KEPT("segments"), NUMBER(NUMBER, tcp.segments), IN(SENDER), ADDED},
 	{"retransmit_percent", NULL, PART(tcp.retransmits, tcp.segments), IN(WHY),
 	 TEXT(TCP, "retransmitted")},
 	{"rtt", KEPT("rtt"), NUMBER(US, tcp.rtt), IN(TCP), OF_ONE},
-	{"mean_rtt", KEPT("mean_rtt"), NUMBER(US, waits.mean_rtt), IN(SENDER), TEXT(TCP, "smoothed RTT, ms"),
-	 OF_ONE},
+	{"mean_rtt", KEPT("mean_rtt"), NUMBER(US, waits.mean_rtt), IN(SENDER),
+	 TEXT(TCP, "smoothed RTT, ms"), OF_ONE},
 	{"rttvar", KEPT("rttvar"), NUMBER(US, tcp.rttvar), IN(TCP), OF_ONE},
-	{"min_rtt", KEPT("min_rtt"), NUMBER(US, tcp.min_rtt), IN(SENDER), TEXT(TCP, "minimum RTT, ms"),
-	 OF_ONE},
-	{"max_rtt", KEPT("max_rtt"), NUMBER(US, waits.max_rtt), IN(SENDER), TEXT(TCP, "smoothed maximum, ms"),
-	 MOST},
+	{"min_rtt", KEPT("min_rtt"), NUMBER(US, tcp.min_rtt), IN(SENDER),
+	 TEXT(TCP, "minimum RTT, ms"), OF_ONE},
+	{"max_rtt", KEPT("max_rtt"), NUMBER(US, waits.max_rtt), IN(SENDER),
+	 TEXT(TCP, "smoothed maximum, ms"), MOST},
 	{"snd_cwnd", KEPT("cwnd"), NUMBER(BYTES, tcp.cwnd), IN(TCP), OF_ONE},
-	{"mean_snd_cwnd", KEPT("mean_cwnd"), NUMBER(BYTES, waits.mean_cwnd), IN(SENDER), TEXT(TCP, "cwnd, KiB"),
-	 OF_ONE},
+	{"mean_snd_cwnd", KEPT("mean_cwnd"), NUMBER(BYTES, waits.mean_cwnd), IN(SENDER),
+	 TEXT(TCP, "cwnd, KiB"), OF_ONE},
 	{"max_snd_cwnd", KEPT("max_cwnd"), NUMBER(BYTES, waits.max_cwnd), IN(SENDER),
 	 TEXT(TCP, "cwnd maximum, KiB"), MOST},
 	{"snd_mss", KEPT("mss"), NUMBER(NUMBER, tcp.mss), IN(SENDER), TEXT(TCP, "MSS, bytes"),
 	 .sum = SUM_SAME},
 	{"pmtu", KEPT("pmtu"), NUMBER(NUMBER, tcp.pmtu), IN(TCP), OF_ONE},
-	{"delivery_rate", KEPT("delivery_rate"), NUMBER(BYTE_RATE, tcp.delivery_rate), IN(SENDER), OF_ONE},
+	{"delivery_rate", KEPT("delivery_rate"), NUMBER(BYTE_RATE, tcp.delivery_rate), IN(SENDER),
+	 OF_ONE},
 	{"busy_time", KEPT("busy"), NUMBER(US, tcp.busy), IN(SENDER), ADDED},
 	{"rwnd_limited", KEPT("rwnd_limited"), NUMBER(US, tcp.rwnd_limited), IN(SENDER), ADDED},
-	{"sndbuf_limited", KEPT("sndbuf_limited"), NUMBER(US, tcp.sndbuf_limited), IN(SENDER), ADDED},
+	{"sndbuf_limited", KEPT("sndbuf_limited"), NUMBER(US, tcp.sndbuf_limited), IN(SENDER),
+	 ADDED},
 	{"cwnd_limited", KEPT("cwnd_limited"), NUMBER(US, waits.cwnd_limited), IN(SENDER), ADDED},
-	{"pacing_limited", KEPT("pacing_limited"), NUMBER(US, waits.pacing_limited), IN(SENDER), ADDED},
+	{"pacing_limited", KEPT("pacing_limited"), NUMBER(US, waits.pacing_limited), IN(SENDER),
+	 ADDED},
 	{NULL, KEPT("elapsed"), NUMBER(US, waits.elapsed), ADDED},
 	{"waited_for_receiver_percent", NULL, PART(tcp.rwnd_limited, waits.elapsed), IN(WHY),
 	 TEXT(WAITS, "receiver's window")},
@@ -333,8 +336,8 @@ const struct figure figure_table[] = {
 	 TEXT(TCP, "  copied by the kernel"), ADDED},
 	{"zerocopy_copied_percent", NULL, PART(zerocopy.copied, zerocopy.sends), IN(WHY),
 	 TEXT(NONE, "zero-copy sends that the kernel copied")},
-	{"zerocopy_incomplete", KEPT("zerocopy_incomplete"), NUMBER(NUMBER, zerocopy.incomplete), IN(STREAM),
-	 TEXT(TCP, "  never completed"), ADDED},
+	{"zerocopy_incomplete", KEPT("zerocopy_incomplete"), NUMBER(NUMBER, zerocopy.incomplete),
+	 IN(STREAM), TEXT(TCP, "  never completed"), ADDED},
 
 	/* The other end's program. */
 	{NULL, "version", STRING(NAME, version)},
@@ -434,6 +437,14 @@ bool figure_is_possible(enum figure_kind kind, double value)
  * All figures of one end.
  */
 
+const struct figures *figures_of_host(const struct figures *sent, const struct figures *received)
+{
+	const bool by_receiver = received != NULL && isnan(sent->host.load) &&
+				 (!isnan(received->host.load) || sent->host.unsafe == 0);
+
+	return by_receiver ? received : sent;
+}
+
 void figures_init(struct figures *f)
 {
 	const double nan = NAN;
@@ -502,7 +513,8 @@ static const char *value_text(const struct figure *row, const struct figures *f,
 	case FIGURE_NAME: return has_characters(row->kind, member) ? member : "";
 	case FIGURE_REASONS: return limits_format(f->host.unsafe);
 	case FIGURE_COUNT: return text_of("%" PRIu64, *(const uint64_t *)member);
-	default: return figure_is_possible(row->kind, number) ? text_of("%.*f", places, number) : "";
+	default:
+		return figure_is_possible(row->kind, number) ? text_of("%.*f", places, number) : "";
 	}
 }
 
@@ -518,7 +530,8 @@ static size_t format(const struct figures *f, bool kept, char *buf, size_t size)
 				? ""
 				: value_text(row, f, kept ? 9 : 6);
 		if (*value != '\0')
-			len += (size_t)snprintf(buf + len, size - len, "%s=%s ", row->receipt, value);
+			len += (size_t)snprintf(buf + len, size - len, "%s=%s ", row->receipt,
+						value);
 	}
 	return len;
 }

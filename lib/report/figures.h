@@ -177,6 +177,12 @@ void name_copy(char *to, size_t size, const char *text);
 /* Whether a host can have measured this value. */
 bool figure_is_possible(enum figure_kind kind, double value);
 
+/*
+ * Of both ends of one host, the figures that have its load: either may have measured it, or know why there is none.
+ * `received` may be NULL.
+ */
+const struct figures *figures_of_host(const struct figures *sent, const struct figures *received);
+
 /* Sets the counts to 0, and makes all other figures unknown. */
 void figures_init(struct figures *f);
 

@@ -126,8 +126,19 @@ static const struct option_row *given_of(const struct usage *u, const struct giv
 	return NULL;
 }
 
+/* Whether all runs have an option. */
+static bool is_shared(const struct option_row *o)
+{
+	const struct option_row *heading = o;
+
+	while (heading->kind != OPTION_NONE)
+		heading--;
+	return o->is_shared || heading->is_shared;
+}
+
 /* Rejects options that cannot be used together, or need another, or cannot be used with an operand. */
-static void check_given(const struct usage *u, const struct given *given, const char *operand)
+static void check_given(const struct usage *u, const struct given *given, bool of_run,
+			const char *operand)
 {
 	const struct option_row *o, *other;
 	const char *name;
@@ -137,7 +148,8 @@ static void check_given(const struct usage *u, const struct given *given, const 
 			continue;
 		name = option_name(o);
 		/* First, as it names the way out. */
-		if (o->only_with != NULL && !given_of(u, given, o->only_with, true))
+		if (o->only_with != NULL && !(of_run && is_shared(o)) &&
+		    !given_of(u, given, o->only_with, true))
 			usage_error("%s: only with %s", name, o->only_with);
 		other = given_of(u, given, o->not_with, true);
 		if (other == NULL && o->goes_with != NULL)
@@ -277,15 +289,6 @@ static void store(const struct option_row *o, void *to, double value)
 		*(uint64_t *)to = (uint64_t)round(value);
 }
 
-/* The number that store(), or an assignment of a double, has stored. */
-static double loaded(const struct option_row *o, const void *from)
-{
-	if (o->kind != OPTION_INT && o->kind != OPTION_SIZE)
-		return *(const double *)from;
-	return o->size == sizeof(uint32_t) ? *(const uint32_t *)from
-					   : (double)*(const uint64_t *)from;
-}
-
 /* Memory that lasts as long as the program: members of options point into it. */
 static void *lasting(size_t size)
 {
@@ -369,6 +372,7 @@ static void take_list(const struct usage *u, struct given *g, char *text, void *
 	char *rest = text_copy(text + strspn(text, " ")), *one;
 	int i;
 
+	g->text = text;
 	for (g->n = 0; (one = strsep(&rest, ",")) != NULL; g->n++) {
 		one += strspn(one, " ");
 		if (*one == '\0')
@@ -383,7 +387,7 @@ static void take_list(const struct usage *u, struct given *g, char *text, void *
 					     one);
 		g->value[g->n] = one;
 	}
-	option_set(g, 0, to);
+	take_option(u, g->row, g->value[0], (char *)to + g->row->at);
 }
 
 /* Sets the member of an option, and keeps its argument. */
@@ -401,8 +405,9 @@ static void take_given(const struct usage *u, struct given *g, char *text, void 
 	if (text != NULL && g->n == VALUES_MAX)
 		option_error(g->row, "given more than %d times", VALUES_MAX);
 	if (text != NULL)
-		g->value[g->n++] = text_copy(text); /* taking it may change it */
-	take_option(u, g->row, text, (char *)to + g->row->at);
+		g->value[g->n++] = text;
+	/* Taking it may change it. */
+	take_option(u, g->row, text != NULL ? text_copy(text) : NULL, (char *)to + g->row->at);
 }
 
 /* Sets the member of an option as it was given, unless runs share what it has. */
@@ -432,47 +437,49 @@ const struct given *option_given(const struct options_given *given, const char *
 	return NULL;
 }
 
-void option_set(const struct given *g, int value, void *to)
+int option_row(const struct options_given *given, const char *name)
 {
-	take_option(&(struct usage){.program = ""}, g->row, g->value[value],
-		    (char *)to + g->row->at);
+	int i = 0;
+
+	while (given->option[i].row->name == NULL || strcmp(given->option[i].row->name, name) != 0)
+		i++;
+	return i;
 }
 
-bool option_matters(const struct options_given *given, const struct given *g)
+bool option_matters(const struct given *g)
 {
 	const struct option_row *heading = g->row;
-	const struct given *list;
 
 	while (heading->kind != OPTION_NONE)
 		heading--;
-	for (list = given->option; list < given->option + given->n; list++)
-		if (list->row->is_list && list->row->at == g->row->at)
-			return false;
-	return g->row->kind != OPTION_NONE && !g->row->is_neutral &&
+	return g->row->kind != OPTION_NONE && g->is_given && !g->row->is_neutral &&
 	       (!heading->is_neutral || g->row->is_repeated);
 }
 
-char *option_text(const struct given *g, const void *of)
+const char *option_word(const struct option_row *o)
 {
-	const struct option_row *o = g->row;
-	const void *member = (const char *)of + o->at;
+	return o->letters[0] != '\0' ? text_of("-%c", o->letters[0]) : text_of("--%s", o->name);
+}
+
+char *option_text(const struct given *g)
+{
 	char *text = NULL;
+	double number;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 	int i;
 
 	if (f == NULL)
 		die_errno("options");
-	if (numbers[o->kind].suffix != NULL && o->take == NULL && !o->is_list &&
-	    o->kind != OPTION_PORT) {
-		if (!is_default(g, of))
-			fprintf(f, "%.16g", loaded(o, member));
-	} else if (g->is_given && g->n == 0) {
-		fputs("given", f);
-	} else {
-		for (i = 0; g->is_given && i < g->n; i++)
-			fprintf(f, "%s%s", i > 0 ? "," : "", g->value[i]);
+	for (i = 0; i < g->n; i++) {
+		number = option_number(g->row, g->value[i]);
+		fputs(i > 0 ? "," : "", f);
+		if (isnan(number))
+			fputs(g->value[i], f);
+		else
+			fprintf(f, "%.16g", number);
 	}
+	fputs(g->n == 0 ? "given" : "", f);
 	fclose(f);
 	return text;
 }
@@ -504,16 +511,6 @@ static void describe_options(const struct usage *u, struct option *longs, char *
 	}
 	*longs = (struct option){0};
 	*letters = '\0';
-}
-
-/* Whether all runs have an option. */
-static bool is_shared(const struct option_row *o)
-{
-	const struct option_row *heading = o;
-
-	while (heading->kind != OPTION_NONE)
-		heading--;
-	return o->is_shared || heading->is_shared;
 }
 
 /*
@@ -556,12 +553,12 @@ static int take_words(const struct usage *u, int argc, char **argv, bool of_run,
 }
 
 /* Checks the options together.  Those that have their default are as if they were not given. */
-static void end_reading(const struct usage *u, const char *operand, const void *to,
+static void end_reading(const struct usage *u, const char *operand, bool of_run, const void *to,
 			struct options_given *all)
 {
 	struct given *g;
 
-	check_given(u, all->option, operand);
+	check_given(u, all->option, of_run, operand);
 	for (g = all->option; g < all->option + all->n; g++)
 		g->is_given &= !is_default(g, to);
 }
@@ -572,7 +569,7 @@ int options_read(const struct usage *u, int argc, char **argv, void *to,
 	struct options_given all;
 	const int first = take_words(u, argc, argv, false, to, &all);
 
-	end_reading(u, argv[first], to, &all);
+	end_reading(u, argv[first], false, to, &all);
 	if (given != NULL)
 		*given = all;
 	return first;
@@ -605,7 +602,7 @@ void options_read_over(const struct usage *u, const struct options_given *before
 
 	if (argv[first] != NULL)
 		usage_error("'%s' is not an option", argv[first]);
-	check_given(u, words.option, NULL);
+	check_given(u, words.option, true, NULL);
 	*given = words;
 	for (i = 0; i < before->n; i++)
 		if (before->option[i].is_given && !yields(&before->option[i], &words, to))
@@ -613,51 +610,5 @@ void options_read_over(const struct usage *u, const struct options_given *before
 	for (i = 0; i < given->n; i++)
 		if (given->option[i].is_given && !words.option[i].is_given)
 			retake(u, &given->option[i], to);
-	end_reading(u, operand, to, given);
-}
-
-#define BLANKS " \t\n"
-
-/* Whether a \ stands for the next character: in "..." not before all of them. */
-static bool escapes(const char *c, char quote)
-{
-	return c[0] == '\\' && (quote == '\0' || (quote == '"' && (c[1] == '"' || c[1] == '\\')));
-}
-
-/* Copies a word without its quotes, and moves *text behind it.  Returns the end of the copy; NULL if a quote has none. */
-static char *copy_word(const char **text, char *to)
-{
-	const char *c = *text;
-	char quote = '\0';
-
-	for (; *c != '\0' && (quote != '\0' || strchr(BLANKS, *c) == NULL); c++) {
-		if (*c == quote) {
-			quote = '\0';
-		} else if (quote == '\0' && (*c == '\'' || *c == '"')) {
-			quote = *c;
-		} else {
-			c += escapes(c, quote);
-			if (*c == '\0')
-				return NULL;
-			*to++ = *c;
-		}
-	}
-	*to++ = '\0';
-	*text = c;
-	return quote == '\0' ? to : NULL;
-}
-
-char **words_split(const char *text, int *n)
-{
-	const size_t most = strlen(text) / 2 + 2; /* with the NULL */
-	char **word = lasting(most * sizeof(*word) + strlen(text) + 1);
-	char *to = (char *)(word + most);
-
-	for (*n = 0; *(text += strspn(text, BLANKS)) != '\0'; ++*n) {
-		word[*n] = to;
-		to = copy_word(&text, to);
-		if (to == NULL)
-			return NULL;
-	}
-	return word;
+	end_reading(u, operand, true, to, given);
 }

@@ -56,10 +56,10 @@ struct option_row {
 	size_t at, size;   /* the member of the program's options: OPTION_AT() */
 	option_take *take; /* sets the member; NULL: by `kind` */
 	double min, max;   /* bounds of the argument */
-	bool is_list;      /* the argument may be a list, of which the first value is set */
-	bool is_repeated;  /* it may be given several times, all of which count */
-	bool is_neutral;   /* no figure depends on it, or if it is a heading, on those below it */
-	bool optional;     /* the argument may be missing; --help shows no placeholder */
+	int is_list; /* the argument may be a list: its place among these, from 1; the first value is set */
+	bool is_repeated; /* it may be given several times, all of which count */
+	bool is_neutral;  /* no figure depends on it, or if it is a heading, on those below it */
+	bool optional;    /* the argument may be missing; --help shows no placeholder */
 	bool is_shared; /* all runs of a comparison have it, or if it is a heading, those below it */
 	bool alone;     /* no operand may follow: no file, no command */
 	const char *not_with; /* options that it cannot be used together with, `-x --long` */
@@ -115,6 +115,7 @@ struct usage {
 struct given {
 	const struct option_row *row;
 	bool is_given;    /* with another value than the default */
+	char *text;       /* its argument, where it stands on the command line */
 	char **value;     /* of its argument */
 	int n;            /* of them: 0, 1, or those of a list */
 	uint64_t initial; /* the default of a number */
@@ -141,26 +142,23 @@ void options_read_over(const struct usage *u, const struct options_given *before
 		       const char *operand, int argc, char **argv, void *to,
 		       struct options_given *given);
 
-/*
- * Splits a text into words as a shell does, without expansions: '...', "...", \.  Returns them with a NULL behind the
- * last, and how many; NULL if a quote has no end.
- */
-char **words_split(const char *text, int *n);
-
 /* The option of that name if it was given, with another value than the default; or NULL. */
 const struct given *option_given(const struct options_given *given, const char *name);
 
-/* Sets the member of an option to one of its values. */
-void option_set(const struct given *g, int value, void *to);
+/* Where the option of that name stands among all. */
+int option_row(const struct options_given *given, const char *name);
 
-/* Whether figures may depend on an option in another way than by a list, whose values are runs of their own. */
-bool option_matters(const struct options_given *given, const struct given *g);
+/* Whether figures may depend on an option. */
+bool option_matters(const struct given *g);
+
+/* `-x`, or without a letter `--name`. */
+const char *option_word(const struct option_row *o);
 
 /*
- * Returns the value of an option as text, to be freed: that of a number as the program's struct `of` has it, in bytes
- * or seconds, any other as it was given.  Empty is the default.
+ * Returns the value of an option as text, to be freed: numbers in bytes or seconds, any other as it was given, the values of
+ * a list with commas between; `given` of one without an argument.
  */
-char *option_text(const struct given *g, const void *of);
+char *option_text(const struct given *g);
 
 /* The number of an argument of a row; NAN if that is no number. */
 double option_number(const struct option_row *o, const char *text);

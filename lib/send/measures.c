@@ -1,48 +1,15 @@
 #include "lib/send/measures.h"
 
-/* Bytes of a call, in units of 1024 as the options have them. */
-static void append_size(char name[PLAN_NAME], const char *value, bool begins)
-{
-	uint64_t bytes = strtoull(value, NULL, 10);
-	int unit = 0;
-
-	for (; unit < 4 && bytes > 0 && bytes % 1024 == 0; unit++)
-		bytes /= 1024;
-	string_append(name, PLAN_NAME, "%" PRIu64 "%.*s%s", bytes, unit > 0, &" kmgt"[unit],
-		      begins ? " a call" : "");
-}
-
-static void append_streams(char name[PLAN_NAME], const char *value, bool begins)
-{
-	(void)begins;
-	string_append(name, PLAN_NAME, "%s stream%s", value, plural(strtoull(value, NULL, 10)));
-}
-
-static void append_receiver(char name[PLAN_NAME], const char *value, bool begins)
-{
-	(void)begins;
-	string_append(name, PLAN_NAME, "to %s", value);
-}
-
-static void append_port(char name[PLAN_NAME], const char *value, bool begins)
-{
-	(void)begins;
-	string_append(name, PLAN_NAME, "to port %s", value);
-}
-
-/* Of several receivers the method is known once the first run is over. */
-static const struct factor factors[] = {
-	[METHOD] = {"method", .is_named = true, .append = factor_append},
-	[BUFFER_SIZE] = {"blksize", .is_number = true, .append = append_size},
-	[STREAMS] = {"num_streams", .is_number = true, .follows_comma = true,
-		     .append = append_streams},
-	[INSTRUMENT] = {"instrument", .is_any = true, .follows_comma = true,
-			.append = factor_append_instrument},
-	[PORT] = {"port", .is_any = true, .is_apart = true, .append = append_port},
-	[RECEIVER_METHOD] = {"receiver_method", .is_any = true, .is_apart = true,
-			     .alias = &factors[PORT], .append = append_receiver},
-	[SETTING] = {"setting", .follows_comma = true, .append = factor_append},
-	[VS] = {"vs", .follows_comma = true, .is_label = true, .append = factor_append},
+static const struct run_key keys[] = {
+	[RUN_SETTING] = {"setting"},
+	[RUN_WORDS] = {"words"},
+	[RUN_NAME] = {"name"},
+	[RUN_INSTRUMENT] = {"instrument"},
+	[RUN_METHOD] = {"method"},
+	[RUN_SIZE] = {"blksize", .is_number = true},
+	[RUN_STREAMS] = {"num_streams", .is_number = true},
+	[RUN_PORT] = {"port"},
+	[RUN_VS] = {"vs"},
 };
 
 /* What is counted for each MiB, of the host of an end. */
@@ -83,37 +50,33 @@ static const struct measure measures[] = {
 	PROFILE_EACH(GROUP)
 	/* Of the other end. */
 	PROFILE_EACH(REMOTE_GROUP)
+	/* What may explain a difference; what is mapped is known to the receiver. */
+	{"bytes_per_call", .is_why = true},
+	{"mapped_percent", 1, .is_why = true},
+	{"retransmit_percent", .is_why = true},
+	{"waited_for_receiver_percent", .is_why = true},
+	{"waited_for_sndbuf_percent", .is_why = true},
+	{"waited_for_cwnd_percent", .is_why = true},
+	{"waited_for_pacing_percent", .is_why = true},
+	{"waited_for_path_percent", .is_why = true},
+	{"waited_for_data_percent", .is_why = true},
+	{"zerocopy_copied_percent", .is_why = true},
 	/* What is counted. */
 	COUNTS(0, ""),
 	COUNTS(1, "receiver: "),
 };
 
-/* What --save of 1.0.0 wrote. */
-static const struct alias aliases[] = {
-	{"buffer_bytes", "blksize", 1},
-	{"streams", "num_streams", 1},
-	{"kib_per_second", "bits_per_second", 8 * 1024},
-	{"receiver_load_percent", "remote_load_percent", 1},
-	{"receiver_load_uncertainty_percent", "remote_load_uncertainty_percent", 1},
-	{"receiver_cost_us_per_kib", "remote_cost_us_per_kib", 1},
-	{"receiver_unsafe", "remote_unsafe", 0},
-	{"pace_bytes_per_second", "pace", 1},
-	{"seconds", "duration", 1},
-	{"warmup_seconds", "omit", 1},
-};
-
 #define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-static const char *const setup[] = {"congestion", "duration",      "pace",      "interface",
+static const char *const setup[] = {"congestion", "--time",        "--pace",    "interface",
 				    "mtu",        "offloads",      "cpu_model", "cpus_online",
 				    "hz",         "preempt_model", NULL};
 
-_Static_assert(LENGTH(measures) <= 64, "verdict.c has a set of them");
-
 const struct plan_kind trials_kind = {
-	"zcc",           factors,
-	measures,        aliases,
-	LENGTH(factors), LENGTH(measures),
-	LENGTH(aliases), .instrument = INSTRUMENT,
-	.setup = setup,  .witness = "files",
+	.program = "zcc",
+	.measure = measures,
+	.measures = LENGTH(measures),
+	.key = keys,
+	.keys = LENGTH(keys),
+	.setup = setup,
 };

@@ -1,16 +1,17 @@
 /*
- * measures.h: what tells the transfers of a comparison apart, and what is compared: the tables of their plan.
+ * measures.h: what is compared of the transfers of a comparison, and what their runs have besides: the tables of their
+ * plan.
  *
- *	plan_open(&plan, &trials_kind, runs, rounds);
- *	plan_set_value(&plan.run[0], METHOD, "send");
- *	ratio = plan_ratio(&plan, 1, COST);
+ *	plan_open(&plan, &trials_kind, runs);
+ *	plan_set_value(&plan.run[0], RUN_METHOD, "send");
+ *	ratio = plan_result(&plan, 1, COST)->ratio;
  */
 #pragma once
 
 #include "lib/compare/plan.h"
 
-/* The factors of a run, in their order. */
-enum { METHOD, BUFFER_SIZE, STREAMS, INSTRUMENT, PORT, RECEIVER_METHOD, SETTING, VS };
+/* What a run has, behind RUN_*. */
+enum { RUN_METHOD = RUN_VALUES, RUN_SIZE, RUN_STREAMS, RUN_PORT, RUN_VS };
 
 /* The measures of a run, in their order: the first five are compared. */
 enum { RATE, LOAD, COST, REMOTE_LOAD, REMOTE_COST, UNCERTAINTY, REMOTE_UNCERTAINTY, SHARED, DRIFT };

@@ -3,8 +3,7 @@
 #include "lib/compare/rounds.h"
 #include "lib/net/wire.h"
 #include "lib/report/json.h"
-#include "lib/report/usage.h"
-#include "lib/send/measures.h"
+#include "lib/report/words.h"
 #include "lib/send/sender.h"
 
 #define LOOPS_MAX       (WIRE_FOREVER - 1 - 10 * WARMUP_MAX) /* a warm-up of 0.1 s is a loop */
@@ -92,7 +91,7 @@ static const struct option_row rows[] = {
 	{"O", "warmup", "SECS", "send for SECS seconds before the measurement begins (default 0)",
 	 AT(SECONDS, warmup), .max = WARMUP_MAX, .not_with = "--raw"},
 	{"P", "streams", "N", "open N connections (default 1); each sends all files",
-	 AT(INT, streams), .is_list = true, .min = 1, .max = STREAMS_MAX},
+	 AT(INT, streams), .is_list = 4, .min = 1, .max = STREAMS_MAX},
 	{"", "content", "WHAT", "fill the built-in set with random bytes (default) or zeros",
 	 TAKE(TEXT, zeros, take_content), .alone = true},
 	{"", "raw", NULL, "send no headers and expect no receipt: for a server that is not zcs",
@@ -110,7 +109,7 @@ static const struct option_row rows[] = {
 	{.help = "\nHow to send:\n"},
 	{"m", "method", "METHOD",
 	 "one of sendfile (default), send, write, mmap, splice, zerocopy, uring, uring-zc",
-	 TAKE(TEXT, method, take_method), .is_list = true, .not_with = "--send --write -Z"},
+	 TAKE(TEXT, method, take_method), .is_list = 1, .not_with = "--send --write -Z"},
 	{"S", "send", NULL, "call pread() and send(): the same as -m send",
 	 TAKE(FLAG, method, take_method), .not_with = "-Z"},
 	{"w", "write", NULL, "call pread() and write(): the same as -m write",
@@ -119,7 +118,7 @@ static const struct option_row rows[] = {
 	 TAKE(FLAG, method, take_method)},
 	{"bl", "buffer-size", "SIZE",
 	 "bytes per call (default 64k; sendfile, splice 1m; mmap 4m in all); a rate is --pace",
-	 AT(SIZE, chunk), .is_list = true, .min = 1, .max = BUFFER_MAX},
+	 AT(SIZE, chunk), .is_list = 3, .min = 1, .max = BUFFER_MAX},
 	{"", "preload", NULL, "send the files from memory, by all methods with a buffer",
 	 AT(FLAG, preload)},
 	{"B", "bind-cpu", "CPUS", "run on these CPUs, such as 0,2-5, in turn (default: any)",
@@ -142,7 +141,8 @@ static const struct option_row rows[] = {
 	{"", "against", "FILE", "compare with the figures that --save has kept",
 	 AT(FILE, compare.against)},
 	{"", "compare", "FILE",
-	 "print how a second file of --save, which follows, compares with FILE; send nothing",
+	 "print how a second file of --save, which follows, compares with FILE, or without one how "
+	 "the runs of FILE do; send nothing",
 	 AT(FILE, compare.compare),
 	 .goes_with = "--compare --brief --fail-above --json --json-stream --quiet --debug"},
 	{"", "brief", NULL, "print a block for a commit message: 75 columns, in Gbit/s",
@@ -164,7 +164,7 @@ static const struct option_row rows[] = {
 	 OPTION_TEXT, .at = 0, .min = 1, .take = take_host},
 	{"p", "port", "PORT",
 	 "the server's port (default 2222; --request 7890); each of a list is a run",
-	 AT(PORT, port), .is_list = true, .is_neutral = true, .min = 1, .max = 65535},
+	 AT(PORT, port), .is_list = 2, .is_neutral = true, .min = 1, .max = 65535},
 	{"4", NULL, NULL, "use IPv4 only (default: either)", AT(CONSTANT, family), .min = AF_INET,
 	 .not_with = "-6"},
 	{"6", NULL, NULL, "use IPv6 only", AT(CONSTANT, family), .min = AF_INET6},
@@ -196,7 +196,7 @@ static const struct option_row rows[] = {
 	{"", "timeout", "SECS",
 	 "fail if the server acknowledges nothing for SECS seconds (default: never; --request 60)",
 	 AT(SECONDS_OR_NONE, timeout), .min = 0.001, .max = 86400},
-	{.help = "\nCPU load:\n", .is_shared = true},
+	{.help = "\nCPU load:\n"},
 	{"c", "cpu-load", NULL,
 	 "measure the CPU time that the transfer takes from other programs, by keeping all CPUs "
 	 "busy: needs root in a session of systemd, and more in a container: zc-recipes(7)",
@@ -204,6 +204,7 @@ static const struct option_row rows[] = {
 	{"", "idle", "clock",
 	 "measure how busy the transfer makes an idle machine; --idle=clock: by BPF programs",
 	 AT(WORD, gauge.idle), .optional = true},
+	{.help = "", .is_shared = true},
 	{"", "profile", NULL,
 	 "sample what the CPUs do, and print the CPU time of each KiB by groups: data copy, TCP/IP, "
 	 "memory, ...",
@@ -245,11 +246,6 @@ static const struct option_row rows[] = {
 	{"T", "title", "TEXT", "print TEXT in the report, as a label", AT(TEXT, title)},
 	{"q", "quiet", NULL, "print only the first line of the report, and the stalls of --request",
 	 AT(FLAG, quiet)},
-	{"", "columns", "KEYS",
-	 "print these figures of each run in place of the report, as TSV; list: all keys",
-	 TAKE(TEXT, compare.columns, columns_take),
-	 .not_with = "--json --json-stream --brief --request --interval --compare --fail-above "
-		     "--dry-run"},
 	{"d", "debug", NULL, "print more on stderr; given twice, each file", AT(COUNT, debug)},
 	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
 	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
@@ -264,6 +260,7 @@ static const struct option_row rows[] = {
 		 "Examples:\n"
 		 "  zcc -s receiver -t 10               send for 10 seconds, print the throughput\n"
 		 "  zcc -c -s receiver -t 10 -m send    the same by send(), with load and cost\n"},
+	{"", "columns", .instead = "the figures of each run are in --json, which jq(1) filters"},
 	/* Options of iperf3 that zcc lacks. */
 	{"R", "reverse", .instead = "there is no reverse mode: run zcs here and zcc there"},
 	{"", "bidir", .instead = "zcc only sends: run zcs and zcc on both hosts"},
@@ -308,48 +305,31 @@ static void check_preload(const struct send_options *opt)
 			    opt->method->name);
 }
 
-/* The streams of all runs of these options: -P may be a list. */
-static int streams_of(const struct send_options *opt)
-{
-	const struct given *g = option_given(&opt->given, "streams");
-	const int values = g != NULL ? g->n : 1;
-	struct send_options one = *opt;
-	int i, sum = 0;
-
-	for (i = 0; i < values; i++) {
-		if (g != NULL)
-			option_set(g, i, &one);
-		sum += one.streams;
-	}
-	return sum * (opt->combinations / values);
-}
-
 /* Each stream of each run, and each thread of each size of requests, has a port of its own. */
 static void check_ports(const struct send_options *opt)
 {
 	const struct compare_options *c = &opt->compare;
+	struct send_options run;
 	int64_t last = 0;
 	int i;
 
-	for (i = 0; i <= opt->others; i++)
-		last += streams_of(options_of(opt, i));
-	last *= (c->settings.n > 0 ? c->settings.n : 1) * c->rounds;
-	last = opt->cport - 1 + last * (opt->requests.n > 0 ? opt->requests.n : 1);
+	for (i = 0; i < opt->runs; i++) {
+		options_of_run(opt, i, &run);
+		last += run.streams;
+	}
+	last *= c->rounds * (opt->requests.n > 0 ? opt->requests.n : 1);
+	last += opt->cport - 1;
 	if (opt->cport > 0 && last > UINT16_MAX)
 		usage_error("--cport: the ports of all runs are %d to %" PRId64
 			    ": there is none above %d",
 			    opt->cport, last, UINT16_MAX);
 }
 
-/* Each combination of the lists' values is a run. */
 static void settle_comparison(struct send_options *opt)
 {
 	struct compare_options *c = &opt->compare;
-	int i;
 
-	for (i = 0; i <= opt->others; i++)
-		opt->runs += options_of(opt, i)->combinations;
-	opt->runs *= c->settings.n > 0 ? c->settings.n : 1;
+	opt->runs = opt->n_words * (c->settings.n > 0 ? c->settings.n : 1);
 	opt->gauge.own = c->settings.n > 0; /* a baseline is one of a setting */
 	opt->gauge.profile |= opt->gauge.stacks != NULL;
 	if (opt->gauge.stacks != NULL && opt->runs > 1)
@@ -357,7 +337,7 @@ static void settle_comparison(struct send_options *opt)
 			    "or --setting");
 	opt->compares = rounds_settle(c, opt->runs);
 	check_ports(opt);
-	opt->quiet |= c->brief || c->columns.n > 0;
+	opt->quiet |= c->brief;
 	if (c->brief && !opt->compares)
 		usage_error("--brief: there is nothing to compare: give a list, -r or --against");
 	if (opt->requests.n > 0 && opt->compares)
@@ -379,7 +359,6 @@ static void warn_of_letters(const struct send_options *opt)
 static void settle(struct send_options *opt, const char *file)
 {
 	const bool requests = opt->requests.n > 0;
-	const struct given *g;
 
 	if (opt->server[0] == '\0' && file != NULL && access(file, F_OK) != 0)
 		usage_error("-s, --server: no server given: is it -s %s? (try 'zcc --help')", file);
@@ -400,27 +379,17 @@ static void settle(struct send_options *opt, const char *file)
 	opt->warmup = ceil(fmax(0, opt->warmup * 10 - 1e-6)) / 10;
 	if (opt->method == NULL)
 		opt->method = &send_methods[method_place("sendfile")];
-	opt->combinations = opt->gauge.soak && opt->gauge.idle ? 2 : 1;
-	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++)
-		opt->combinations *= g->row->is_list && g->is_given ? g->n : 1;
 }
 
-static const struct send_options defaults = {.server = "",
-					     .timeout = -1,
-					     .gauge = {.wait = SOAK_WAIT},
-					     .streams = 1,
-					     .compare.columns.kind = &trials_kind};
+static const struct send_options defaults = {
+	.server = "", .timeout = -1, .gauge = {.wait = SOAK_WAIT}, .streams = 1};
 
-/* Stores the options of a text of --vs over those of the command line. */
-static void read_other(const struct send_options *all, const char *text, const char *file,
-		       struct send_options *opt)
+/* Stores the options of the command line with other words behind them, and returns these words. */
+static char **read_over(const struct send_options *all, const char *text, struct send_options *opt)
 {
-	char place[DIE_MAX], *line;
-	char **word;
+	char *line, **word;
 	int n;
 
-	snprintf(place, sizeof(place), "--vs '%s'", text);
-	die_about(place);
 	if (asprintf(&line, "zcc %s", text) < 0)
 		die_errno("options");
 	word = words_split(line, &n);
@@ -428,26 +397,179 @@ static void read_other(const struct send_options *all, const char *text, const c
 		usage_error("a quote or a \\ has no end");
 	free(line);
 	*opt = defaults;
-	options_read_over(&USAGE("zcc", rows, false), &all->given, file, n, word, opt, &opt->given);
-	settle(opt, file);
+	options_read_over(&USAGE("zcc", rows, false), &all->given, all->file, n, word, opt,
+			  &opt->given);
+	settle(opt, all->file);
 	if (!all->preload)
 		check_preload(opt);
-	opt->vs = text;
-	die_about(NULL);
+	/* The words displace the instrument of the line. */
+	if (opt->gauge.soak && opt->gauge.idle && option_given(&all->given, "idle") != NULL) {
+		opt->gauge.idle = 0;
+		opt->given.option[option_row(&opt->given, "idle")].is_given = false;
+	} else if (opt->gauge.idle) {
+		opt->gauge.soak = false;
+		opt->given.option[option_row(&opt->given, "cpu-load")].is_given = false;
+	}
+	return word + 1;
 }
 
-/* Stores the options of each --vs. */
-static void read_others(struct send_options *opt, const char *file)
+/* The same at the beginning, when what is wrong with the words is told. */
+static char **read_over_first(const struct send_options *all, const char *text,
+			      struct send_options *opt)
 {
-	const struct given *g = option_given(&opt->given, "vs");
+	char place[DIE_MAX], **word;
+
+	snprintf(place, sizeof(place), "--vs '%s'", text);
+	die_about(place);
+	word = read_over(all, text, opt);
+	if (*word == NULL)
+		usage_error("there is no option: -r, --runs repeats all runs");
+	die_about(NULL);
+	return word;
+}
+
+/* Adds the runs of these words, which are over the command line `all`. */
+static void add_runs(struct send_options *all, const struct send_options *opt, char *const *word,
+		     const char *vs)
+{
+	const int runs = words_runs(&opt->given);
+	struct run_words *r;
+	struct send_options one;
+	int i, k;
+
+	if (runs > PLAN_RUNS_MAX)
+		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
+	all->words = reallocarray(all->words, (size_t)(all->n_words + runs), sizeof(*r));
+	if (all->words == NULL)
+		die_errno("options");
+	for (i = 0; i < runs; i++) {
+		r = &all->words[all->n_words];
+		*r = (struct run_words){
+			.text = words_of_run(&opt->given, word, i),
+			.vs = vs,
+			.reference = words_reference(&all->given, &opt->given, word, i),
+			.soak = opt->gauge.soak,
+			.idle = opt->gauge.idle};
+		if (*word == NULL) /* they are of the line */
+			r->reference = 0;
+		for (k = 0; k < all->n_words; k++)
+			if (strcmp(r->text, all->words[k].text) == 0)
+				usage_error("--vs '%s' is given twice: -r, --runs repeats all runs",
+					    r->text);
+		if (*word != NULL) /* one value of its lists may be wrong */
+			read_over_first(all, r->text, &one);
+		all->n_words++;
+	}
+}
+
+/* Stores the runs of the line, and of each --vs.  -c --idle stands for --idle --vs -c. */
+static void read_runs(struct send_options *opt)
+{
+	struct given *soak = &opt->given.option[option_row(&opt->given, "cpu-load")];
+	const struct given *vs = option_given(&opt->given, "vs");
+	static char *none[] = {NULL};
+	const bool both = opt->gauge.soak && opt->gauge.idle;
+	struct send_options over;
+	char *const *word;
 	int i;
 
-	opt->vs = NULL;
-	opt->others = g != NULL ? g->n : 0;
-	if (g != NULL)
-		opt->other = alloc_or_die((size_t)g->n, sizeof(*opt->other), "options");
-	for (i = 0; i < opt->others; i++)
-		read_other(opt, g->value[i], file, &opt->other[i]);
+	if (both) {
+		soak->is_given = false;
+		opt->gauge.soak = false;
+	}
+	add_runs(opt, opt, none, NULL);
+	for (i = both ? -1 : 0; i < (vs != NULL ? vs->n : 0); i++) {
+		word = read_over_first(opt, i < 0 ? "-c" : vs->value[i], &over);
+		add_runs(opt, &over, word, i < 0 ? NULL : vs->value[i]);
+	}
+	for (i = 0; i < opt->n_words; i++) {
+		opt->gauge.soak |= opt->words[i].soak;
+		opt->gauge.idle = opt->words[i].idle > 0 ? opt->words[i].idle : opt->gauge.idle;
+	}
+}
+
+void options_of_run(const struct send_options *all, int i, struct send_options *opt)
+{
+	const struct run_words *r = &all->words[i % all->n_words];
+
+	if (r->text[0] != '\0')
+		read_over(all, r->text, opt);
+	else
+		*opt = *all;
+	opt->setting = i / all->n_words;
+	/* What all runs share, and the program may have changed since. */
+	opt->compare = all->compare;
+	opt->compares = all->compares;
+	opt->debug = all->debug;
+	opt->gauge = all->gauge;
+	opt->gauge.soak = r->soak;
+	opt->gauge.idle = r->idle;
+	opt->gauge.profile &= r->soak;
+}
+
+/* The value that the command line has of an option, given or not; NULL: none. */
+static const char *value_of(const struct send_options *opt, const struct given *g)
+{
+	if (g->row->at == offsetof(struct send_options, method))
+		return opt->method->name;
+	if (g->is_given && g->n > 0)
+		return g->value[0];
+	if (g->row->at == offsetof(struct send_options, streams))
+		return "1";
+	return g->row->at == offsetof(struct send_options, port) ? opt->port : NULL;
+}
+
+/* Whether words set an option, or one that sets the same. */
+static bool words_set(const struct send_options *of, const struct send_options *line, int option)
+{
+	const struct given *own, *g = &line->given.option[option];
+	int k;
+
+	for (k = 0; k < line->given.n; k++) {
+		own = &of->given.option[k];
+		if ((k == option || (g->row->at > 0 && own->row->at == g->row->at)) &&
+		    (own->is_given != line->given.option[k].is_given ||
+		     own->value != line->given.option[k].value))
+			return true;
+	}
+	return false;
+}
+
+/* -S, -w and -Z are values of -m. */
+char *options_name(const struct send_options *all)
+{
+	struct send_options of;
+	bool *is_set = alloc_or_die((size_t)all->given.n, sizeof(*is_set), "options");
+	const struct given *g;
+	const char *value;
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int i, k;
+
+	if (f == NULL)
+		die_errno("options");
+	for (i = 1; i < all->n_words; i++) {
+		options_of_run(all, i, &of);
+		for (k = 0; k < all->given.n; k++)
+			is_set[k] |= words_set(&of, all, k);
+	}
+	for (k = 0; k < all->given.n; k++) {
+		g = &all->given.option[k];
+		value = value_of(all, g);
+		if (!is_set[k] || g->row->kind == OPTION_NONE ||
+		    (g->row->placeholder == NULL && value != NULL) ||
+		    (value == NULL && !g->is_given))
+			continue;
+		words_add(f, option_word(g->row));
+		if (value != NULL)
+			words_add(f, value);
+	}
+	if (ftell(f) == 0)
+		fprintf(f, "-m %s", all->method->name);
+	fclose(f);
+	free(is_set);
+	return text;
 }
 
 /* Checks options of which one concerns others, and those of --vs. */
@@ -458,7 +580,7 @@ static void check(struct send_options *opt, const char *file)
 	settle(opt, file);
 	warn_of_letters(opt);
 	check_preload(opt);
-	read_others(opt, file);
+	read_runs(opt);
 	settle_comparison(opt);
 	for (i = 0; opt->keep && i < opt->requests.n; i++)
 		if (opt->requests.size[i] == 0)
@@ -474,14 +596,16 @@ int options_parse(struct send_options *opt, int argc, char **argv)
 	int first;
 
 	*opt = defaults;
+	opt->command = words_join(argv);
 	first = options_read(&USAGE("zcc", rows, false), argc, argv, opt, &opt->given);
+	opt->file = argv[first];
 	(void)gauge_cpus(&opt->gauge);
-	if (opt->compare.compare != NULL && argc - first != 1)
-		usage_error("--compare: give two files of --save: --compare OLD NEW");
+	if (opt->compare.compare != NULL && argc - first > 1)
+		usage_error("--compare: more than two files: --compare OLD NEW");
 	opt->compares = opt->compare.compare != NULL;
 	if (opt->compares) {
-		opt->compare.against = opt->compare.compare;
-		opt->compare.save = argv[first];
+		opt->compare.against = argc > first ? opt->compare.compare : NULL;
+		opt->compare.save = argc > first ? argv[first] : opt->compare.compare;
 	} else if (!opt->calibrate) {
 		check(opt, argv[first]);
 	}

@@ -18,7 +18,16 @@ struct sizes {
 	uint64_t size[VALUES_MAX];
 };
 
-/* Of a comparison: those that all runs share, with the first values of lists. */
+/* A run of a comparison, in each setting. */
+struct run_words {
+	char *text;     /* the words in which its options differ from the command line */
+	const char *vs; /* the text of the --vs that has them, or some of them; or NULL */
+	int reference;  /* the run that it is compared with */
+	bool soak;      /* its instrument */
+	int idle;
+};
+
+/* Of a comparison: those of the command line, with the first values of lists, and any instrument of a run. */
 struct send_options {
 	struct sock_options sock;
 	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
@@ -30,13 +39,13 @@ struct send_options {
 	const struct send_method *method;
 	int family; /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct compare_options compare;
-	bool compares;    /* there is more than one run, or only a comparison has an option */
-	int combinations; /* of the lists' values, and of both instruments: runs of these options */
-	int runs;         /* a round: those of all options, in each setting */
-	int setting;      /* of the run, if there are any */
-	const char *vs;   /* the text of --vs that these options are of; NULL: none */
-	struct send_options *other; /* those of each --vs */
-	int others;
+	bool compares;  /* there is more than one run, or only a comparison has an option */
+	int runs;       /* a round: those of `words`, in each setting */
+	int setting;    /* of the run, if there are any */
+	const char *vs; /* the last --vs; NULL: none */
+	const char *file, *command; /* the first operand, or NULL; and the whole command line */
+	struct run_words *words;
+	int n_words;
 	uint64_t chunk;        /* bytes of a call; 0: the method's default */
 	struct sizes requests; /* --request: bytes to ask for, for each run */
 	uint32_t loops;        /* how often to send the files, or requests of each size */
@@ -64,8 +73,11 @@ struct send_options {
  */
 int options_parse(struct send_options *opt, int argc, char **argv);
 
-/* The options of the command line, which are number 0, or those of --vs number i. */
-static inline const struct send_options *options_of(const struct send_options *all, int i)
-{
-	return i == 0 ? all : &all->other[i - 1];
-}
+/* Stores the options of run i of a round. */
+void options_of_run(const struct send_options *all, int i, struct send_options *opt);
+
+/*
+ * Returns, to be freed, what a run without words is called: its values of the options that other runs set, or its
+ * method.
+ */
+char *options_name(const struct send_options *all);

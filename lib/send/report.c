@@ -1,6 +1,6 @@
 #include "lib/send/report.h"
 
-#include "lib/compare/note.h"
+#include "lib/compare/facts.h"
 #include "lib/send/sender.h"
 
 #define TEXT_STALLS 3    /* whose times are printed */
@@ -18,10 +18,7 @@ static uint64_t bytes_of(const struct figures *f)
 
 const struct figures *result_host(const struct send_result *res)
 {
-	const struct load *sent = &res->sent.host, *received = &res->received.host;
-	const bool by_receiver = isnan(sent->load) && (!isnan(received->load) || sent->unsafe == 0);
-
-	return res->local && by_receiver ? &res->received : &res->sent;
+	return res->local ? figures_of_host(&res->sent, &res->received) : &res->sent;
 }
 
 bool result_is_unsafe(const struct send_result *res)
@@ -344,7 +341,7 @@ void report_json_open(struct json *j, const char *object, const struct send_repo
 	json_string(j, "host", opt->server);
 	json_number(j, "port", parse_number(OPTION_PORT, opt->port)); /* none of a list */
 	json_close(j, '}');
-	note_json(j, &opt->given);
+	facts_json(j, &opt->given);
 }
 
 /* The addresses of each connection, and what the first has of the kernel. */
@@ -499,7 +496,7 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 		if (r->repeats)
 			json_bool(&r->json, "repeated", true);
 		json_report_close(&r->json, error);
-	} else if (opt->compare.columns.n > 0 || (opt->quiet && r->fails)) {
+	} else if (opt->quiet && r->fails) {
 		return; /* scripts read the figures of transfers that are whole */
 	} else if (res != NULL && (!opt->compares || r->fails)) {
 		if (opt->compares)

@@ -2,196 +2,47 @@
 
 #include <limits.h>
 
-#include "lib/compare/note.h"
+#include "lib/compare/facts.h"
 #include "lib/send/sender.h"
 
 /*
  * The plan.
  */
 
-#define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
-
-/* Options whose setting has the key of the quantity that they ask for, as in JSON. */
-static const struct {
-	const char *option, *key;
-} quantities[] = {
-	{"time", "duration"}, {"warmup", "omit"},           {"server", "server"},
-	{"pace", "pace"},     {"congestion", "congestion"}, {"title", "title"},
-};
-
-/* The values of factors, as options have them. */
-static void put_method(const struct send_options *opt, char value[PLAN_NAME])
-{
-	strcpy(value, opt->method->name);
-}
-
-static void put_size(const struct send_options *opt, char value[PLAN_NAME])
-{
-	snprintf(value, PLAN_NAME, "%zu", method_chunk(opt->method, opt->chunk, opt->streams));
-}
-
-static void put_streams(const struct send_options *opt, char value[PLAN_NAME])
-{
-	snprintf(value, PLAN_NAME, "%d", opt->streams);
-}
-
-/* A single port has no value. */
-static void put_port(const struct send_options *opt, char value[PLAN_NAME])
-{
-	const struct given *g = option_given(&opt->given, "port");
-
-	if (g != NULL && g->n > 1)
-		snprintf(value, PLAN_NAME, "%s", opt->port);
-}
-
-static void put_instrument(const struct send_options *opt, char value[PLAN_NAME])
-{
-	if (gauge_is_wanted(&opt->gauge))
-		strcpy(value, opt->gauge.soak ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
-}
-
-/* The options whose lists make runs, and the factors that they set; the last varies fastest. */
-static const struct {
-	const char *option;
-	int factor;
-	void (*put)(const struct send_options *opt, char value[PLAN_NAME]);
-} lists[] = {
-	{"method", METHOD, put_method},         {"port", PORT, put_port},
-	{"buffer-size", BUFFER_SIZE, put_size}, {"streams", STREAMS, put_streams},
-	{NULL, INSTRUMENT, put_instrument},
-};
-
-void trial_options(const struct send_options *all, int i, struct send_options *opt)
-{
-	const int settings = all->compare.settings.n,
-		  runs = all->runs / (settings > 0 ? settings : 1);
-	const struct send_options *of = all;
-	const struct given *g;
-	int k, setting = i / runs;
-
-	for (i %= runs, k = 0; i >= (of = options_of(all, k))->combinations; k++)
-		i -= of->combinations;
-	*opt = *of;
-	opt->setting = setting;
-	/* What all runs share, and the program may have changed since. */
-	opt->compare = all->compare;
-	opt->compares = all->compares;
-	opt->gauge = all->gauge;
-	opt->debug = all->debug;
-	if (all->gauge.soak && all->gauge.idle) {
-		if (i % 2 == 1)
-			opt->gauge.idle = 0;
-		else
-			opt->gauge.soak = false;
-		i /= 2;
-	}
-	for (k = LENGTH(lists) - 1; k >= 0; k--) {
-		g = lists[k].option != NULL ? option_given(&of->given, lists[k].option) : NULL;
-		if (g == NULL)
-			continue;
-		option_set(g, i % g->n, opt);
-		i /= g->n;
-	}
-}
-
-/* Whether an option's lists make runs. */
-static bool is_list(const struct option_row *o)
-{
-	int k;
-
-	for (k = 0; k < LENGTH(lists); k++)
-		if (o->name != NULL && lists[k].option != NULL &&
-		    strcmp(o->name, lists[k].option) == 0)
-			return true;
-	return false;
-}
-
-/* Returns, to be freed, what tells the options of a run from those of another one. */
-static char *key_of(const struct send_options *opt)
-{
-	const struct given *g;
-	char *text, *one;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-
-	if (f == NULL)
-		die_errno("options");
-	fprintf(f, "%d %d %d %s %s %" PRIu64 " %d", opt->setting, opt->gauge.soak, opt->gauge.idle,
-		opt->method->name, opt->port,
-		(uint64_t)method_chunk(opt->method, opt->chunk, opt->streams), opt->streams);
-	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++) {
-		if (!option_matters(&opt->given, g) || is_list(g->row))
-			continue;
-		one = option_text(g, opt);
-		fprintf(f, "\n%s", one);
-		free(one);
-	}
-	if (fclose(f) != 0)
-		die_errno("options");
-	return text;
-}
-
-/* Rejects a --vs that has the same options as a run before. */
-static void check_runs(const struct send_options *all)
-{
-	char **text = alloc_or_die((size_t)all->runs, sizeof(*text), "options");
-	struct send_options opt, before;
-	int i, k;
-
-	for (i = 0; i < all->runs; i++) {
-		trial_options(all, i, &opt);
-		text[i] = key_of(&opt);
-		for (k = 0; k < i && opt.vs != NULL; k++) {
-			if (strcmp(text[i], text[k]) != 0)
-				continue;
-			trial_options(all, k, &before);
-			usage_error(
-				"--vs '%s' has a run with the same options as %s%s%s: -r, --runs "
-				"repeats all runs",
-				opt.vs, before.vs != NULL ? "--vs '" : "a run without --vs",
-				before.vs != NULL ? before.vs : "", before.vs != NULL ? "'" : "");
-		}
-	}
-	while (i > 0)
-		free(text[--i]);
-	free(text);
-}
-
 void trials_prepare(struct plan *p, const struct send_options *all)
 {
+	const struct given *ports = option_given(&all->given, "port");
+	char *name = options_name(all);
 	struct send_options opt;
-	char value[PLAN_NAME];
-	int i, k;
-
-	if (all->others > 0)
-		check_runs(all);
-	plan_open(p, &trials_kind, all->runs, all->compare.rounds);
-	if (all->gauge.profile)
-		plan_set(p, PLAN_PROFILE, "given");
-	for (i = 0; i < p->n; i++) {
-		trial_options(all, i, &opt);
-		for (k = 0; k < LENGTH(lists); k++) {
-			value[0] = '\0';
-			lists[k].put(&opt, value);
-			plan_set_value(&p->run[i], lists[k].factor, value);
-		}
-		if (all->compare.settings.n > 0)
-			plan_set_value(&p->run[i], SETTING,
-				       all->compare.settings.all[opt.setting].name);
-		if (opt.vs != NULL)
-			plan_set_value(&p->run[i], VS, opt.vs);
-	}
-}
-
-/* The key of the quantity that an option asks for; NULL: none. */
-static const char *quantity_of(const struct option_row *o)
-{
+	struct plan_run *run;
 	int i;
 
-	for (i = 0; o->name != NULL && i < LENGTH(quantities); i++)
-		if (strcmp(o->name, quantities[i].option) == 0)
-			return quantities[i].key;
-	return NULL;
+	plan_open(p, &trials_kind, all->runs);
+	if (all->gauge.profile)
+		plan_set(p, PLAN_PROFILE, "given");
+	for (i = 0, run = p->run; i < p->n; i++, run++) {
+		options_of_run(all, i, &opt);
+		if (all->compare.settings.n > 0)
+			plan_set_value(run, RUN_SETTING,
+				       all->compare.settings.all[opt.setting].name);
+		plan_set_value(run, RUN_WORDS, all->words[i % all->n_words].text);
+		if (plan_value(run, RUN_WORDS)[0] == '\0')
+			plan_set_value(run, RUN_NAME, name);
+		if (gauge_is_wanted(&opt.gauge))
+			plan_set_value(run, RUN_INSTRUMENT,
+				       opt.gauge.soak ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
+		plan_set_value(run, RUN_METHOD, opt.method->name);
+		plan_set_value(run, RUN_SIZE,
+			       text_of("%zu", method_chunk(opt.method, opt.chunk, opt.streams)));
+		plan_set_value(run, RUN_STREAMS, text_of("%d", opt.streams));
+		if (ports != NULL && ports->n > 1)
+			plan_set_value(run, RUN_PORT, opt.port);
+		if (all->words[i % all->n_words].vs != NULL)
+			plan_set_value(run, RUN_VS, all->words[i % all->n_words].vs);
+		/* Of runs that differ in the setting alone the first is the reference. */
+		run->reference = opt.setting > 0 ? i % all->n_words : all->words[i].reference;
+	}
+	free(name);
 }
 
 /* Stores the names and the bytes of the files; of many, the first names. */
@@ -231,46 +82,21 @@ void trials_note(struct plan *p, const struct send_options *opt, const struct se
 		 const struct environment *environment)
 {
 	char text[ENVIRONMENT_MAX];
-	const struct given *g;
 	struct link link;
-	int turn;
 
-	if (plan_has(p, "date"))
+	if (plan_knows(p, "date"))
 		return;
-	note_date(p);
-	/* What is sent, the connection and the instruments, then the CPUs. */
-	for (turn = 0; turn < 2; turn++)
-		for (g = opt->given.option; g < opt->given.option + opt->given.n; g++) {
-			if (turn == 0 && g->row->name != NULL &&
-			    strcmp(g->row->name, "server") == 0)
-				note_files(p, res->set);
-			if ((g->row->kind == OPTION_CPUS) == turn && g->row->kind != OPTION_NONE)
-				note_option(p, quantity_of(g->row), &opt->given, g, opt);
-		}
+	facts_of_options(p, opt->command, &opt->given);
+	if (opt->title != NULL)
+		plan_set(p, "title", "%s", opt->title);
+	note_files(p, res->set);
 	plan_set(p, "congestion", "%s", res->congestion);
 	plan_set(p, "interface", "%s", res->target.interface);
 	link_read(&link, res->target.interface);
 	environment_lines(environment, &link, text);
-	note_lines(p, text);
+	plan_set_lines(p, text);
 	if (res->receipts > 0 && !(res->local && strcmp(res->target.interface, "lo") == 0))
 		note_remote(p, &res->received);
-}
-
-static struct plan_result measured_by(const struct send_result *res)
-{
-	const struct figures *received = res->receipts > 0 ? &res->received : NULL;
-
-	return (struct plan_result){{&res->sent, received},
-				    {result_host(res), res->local ? NULL : received}};
-}
-
-void trial_add(struct plan *p, int i, const struct send_result *res)
-{
-	const struct plan_result measured = measured_by(res);
-
-	plan_add(p, i, &measured);
-	if (measured.end[1] != NULL)
-		plan_set_value(&p->run[i], RECEIVER_METHOD, p->run[i].sum[1].method);
 }
 
 /*
@@ -286,7 +112,6 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 {
 	const struct send_result *res = &t->result;
 	struct send_report *rep = a->report;
-	struct plan_result measured;
 	const char *error = a->run->is_broken ? a->run->failure
 					      : result_check(res, a->now.streams, why);
 
@@ -308,10 +133,10 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 	report_end(rep, res,
 		   error != NULL || a->comparison.is_wanted ? error : fileset_error(res->set, why));
 	if (error == NULL && !rep->repeats) {
-		trials_note(&a->plan, &a->now, res, &rep->environment);
-		trial_add(&a->plan, i, res);
-		measured = measured_by(res);
-		columns_print(&a->opt->compare.columns, &a->plan, i, &measured);
+		trials_note(&a->plan, a->opt, res, &rep->environment);
+		rounds_add(&a->rounds, i,
+			   &(struct ends){&res->sent, res->receipts > 0 ? &res->received : NULL,
+					  res->local});
 	}
 	return error;
 }
@@ -366,9 +191,9 @@ static void try_others(struct trials *a, const char *place)
 	die_about(name);
 	a->run->opt = &opt;
 	for (i = 0; i < a->plan.n; i++) {
-		trial_options(a->opt, i, &opt);
-		snprintf(name, sizeof(name), "--vs '%s'", opt.vs);
-		if (opt.vs != NULL && opt.setting == 0)
+		options_of_run(a->opt, i, &opt);
+		snprintf(name, sizeof(name), "--vs '%s'", plan_value(&a->plan.run[i], RUN_WORDS));
+		if (opt.setting == 0 && plan_value(&a->plan.run[i], RUN_VS)[0] != '\0')
 			run_try_or_die(a->run);
 	}
 	a->run->opt = &a->now;
@@ -420,7 +245,7 @@ static const char *trial(void *trials, int i, const char *place, char why[DIE_MA
 	const char *error;
 	int retry = 0;
 
-	trial_options(a->opt, i, &a->now);
+	options_of_run(a->opt, i, &a->now);
 	a->report->opt = a->run->opt = &a->now;
 	a->report->runs = a->opt->compare.rounds * a->plan.n;
 	error = enter_setting(a, why);
@@ -469,22 +294,20 @@ static void begin_json(struct json *j, void *trials)
 	a->report->opt = &a->now;
 	*j = (struct json){.stream = a->report->json.stream};
 	if (a->opt->compare.compare != NULL) {
-		a->now.server = plan_setting(p, "server");
+		a->now.server = plan_fact(p, "--server");
 		a->now.port = "";
-		a->now.seconds = strtod(plan_setting(p, "duration"), NULL);
+		a->now.seconds = strtod(plan_fact(p, "--time"), NULL);
 	}
-	link_read(&link, plan_setting(p, "interface"));
+	link_read(&link, plan_fact(p, "interface"));
 	report_json_open(j, "comparison", a->report, &link);
-	json_string(j, "sender_tcp_congestion", plan_setting(p, "congestion"));
+	json_string(j, "sender_tcp_congestion", plan_fact(p, "congestion"));
 	json_number(j, "duration", a->now.seconds);
 }
 
 /* The seconds of a run with its baselines; 0 if only its bytes are known. */
 static double run_seconds(const struct send_options *opt)
 {
-	const int baselines = opt->gauge.soak && opt->gauge.idle ? 2
-			      : gauge_is_wanted(&opt->gauge)     ? 1
-								 : 0;
+	const int baselines = gauge_is_wanted(&opt->gauge) ? 1 : 0;
 
 	return opt->seconds > 0
 		       ? opt->warmup + opt->seconds +
@@ -500,7 +323,7 @@ static double mean_seconds(const struct send_options *all)
 	int i;
 
 	for (i = 0; i < all->runs; i++) {
-		trial_options(all, i, &opt);
+		options_of_run(all, i, &opt);
 		seconds = run_seconds(&opt);
 		if (seconds <= 0)
 			return 0;
@@ -536,14 +359,14 @@ void trials_compare(struct trials *a)
 					    .json = a->opt->json,
 					    .begin_json = begin_json,
 					    .arg = a};
-	rounds_compare_or_die(&a->comparison, &trials_kind, &a->opt->given);
+	rounds_compare_or_die(&a->comparison, &trials_kind);
 }
 
 const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 {
 	const struct send_options *opt = a->opt;
 	struct comparison *c = &a->comparison;
-	struct rounds r = {.comparison = c, .stop = &a->run->stop, .once = trial, .arg = a};
+	struct send_options of;
 	const char *error;
 	int i;
 
@@ -565,14 +388,18 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 		plan_close(&a->plan);
 		return NULL;
 	}
-	rounds_read_or_die(&r);
-	for (i = 0; i <= opt->others; i++)
-		open_files(options_of(opt, i), &a->set[options_of(opt, i)->zeros], names, n);
+	a->rounds = (struct rounds){
+		.comparison = c, .stop = &a->run->stop, .once = trial, .arg = a};
+	rounds_read_or_die(&a->rounds);
+	for (i = 0; i < opt->n_words; i++) {
+		options_of_run(opt, i, &of);
+		open_files(&of, &a->set[of.zeros], names, n);
+	}
 	if (a->set[opt->zeros].bytes == 0)
 		warnx("the files have 0 bytes, as those of /proc seem to have: no data are sent");
 	if (a->settings.n > 0)
 		a->connected(); /* a signal is to restore the first */
-	error = rounds_run(&r, why);
+	error = rounds_run(&a->rounds, why);
 	if (a->settings.n > 0) {
 		gauge_stop(&a->run->gauge);
 		/* The report may have to wait for its reader. */
@@ -584,7 +411,7 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 		comparison_print(c, error);
 	for (i = 0; i < 2 && !a->run->is_broken; i++)
 		fileset_close(&a->set[i]);
+	rounds_close(&a->rounds);
 	plan_close(&a->plan);
-	rounds_close(&r);
 	return error;
 }

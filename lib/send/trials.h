@@ -21,14 +21,12 @@ struct trials {
 	struct fileset set[2]; /* the built-in set is random, or zeros; other files are the first */
 	struct plan plan;
 	struct comparison comparison;
+	struct rounds rounds;
 	struct settings settings;
 	bool remote_measures;    /* the receiver has measured a load, as far as is known */
 	uint64_t left_ns;        /* when the last run was over */
 	struct send_options now; /* of the run under way */
 };
-
-/* Stores the options of run i, as the lists in those of all runs have it. */
-void trial_options(const struct send_options *all, int i, struct send_options *opt);
 
 /* Opens a plan of these runs. */
 void trials_prepare(struct plan *p, const struct send_options *all);
@@ -48,6 +46,3 @@ void trials_die(void *trials, const char *why);
  */
 void trials_note(struct plan *p, const struct send_options *opt, const struct send_result *res,
 		 const struct environment *environment);
-
-/* Adds what a transfer measured to a plan, as run i. */
-void trial_add(struct plan *p, int i, const struct send_result *res);

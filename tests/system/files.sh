@@ -106,7 +106,7 @@ while read -r option <&3; do
 			rewritten
 			[ "$(stat -c %a f)" = 640 ]
 			head -c "$(wc -c <first)" f | cmp - first
-			counts -eq 2 grep -c '^# \(zcc\|cyclesoak\) ' f
+			counts -eq 2 grep -c '	#	runs: ' f
 		) & later
 		;;
 	*)

@@ -11,6 +11,8 @@ sessions records
 # run_commands FILE: prints each command of a record, and what it prints now
 run_commands()
 {
+	files='old new'
+	[ -e old ] || files=new
 	while IFS= read -r line; do
 		case $line in '$ '*) ;; *) continue ;; esac
 		echo "$line"
@@ -21,7 +23,7 @@ run_commands()
 		esac
 		pattern=${options#* | }
 		# shellcheck disable=SC2086 # the words
-		"$zcc" --compare old new ${options%% | *} >printed 2>&1 || status=$?
+		"$zcc" --compare $files ${options%% | *} >printed 2>&1 || status=$?
 		case $filter in
 		cat) cat printed ;;
 		jq*) sed -n '/^{/p' printed | jq -c "def r: . * 1e4 | round / 1e4; $pattern" ;;
@@ -47,7 +49,7 @@ it 'for any files: properties'; ( begin; need jq
 	compared()
 	{
 		for record in $(ls "$1" | sort -n); do
-			( cd "$1/$record" && "$zcc" --json --compare ${2:-old} new 2>/dev/null | jq -c '.comparison // {runs: []} | [.sessions + .against_sessions, .rounds, .runs]' )
+			( cd "$1/$record" && "$zcc" --json --compare ${2-$([ ! -e old ] || echo old)} new 2>/dev/null | jq -c '.comparison // {runs: []} | [(.sessions // 1) + (.against_sessions // 0), .rounds, .runs]' )
 		done
 	}
 	compared any >any.json
@@ -66,7 +68,7 @@ it 'for any files: properties'; ( begin; need jq
 	jq -c '.[2] |= reverse' reverse.json >forward.json
 	hold forward 'all(ratios[]; . as $key | $x[$key] == null or close($x[$key].ratio; $y[$key].ratio))'
 	echo '# twice the bytes are twice the throughput at the same load'
-	hold bytes '($x.throughput_ratio == null or close(2 * $x.throughput_ratio.ratio; $y.throughput_ratio.ratio)) and
+	hold bytes '$x.before == null or ($x.throughput_ratio == null or close(2 * $x.throughput_ratio.ratio; $y.throughput_ratio.ratio)) and
 	    ($x.cost_ratio == null or close($x.cost_ratio.ratio; 2 * $y.cost_ratio.ratio)) and $x.load_percent == $y.load_percent'
 	echo '# twice the rounds widen no interval'
 	hold rounds '$a[0] > 2 or all(ratios[]; . as $key | $x[$key].low == null or

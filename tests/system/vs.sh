@@ -33,18 +33,20 @@ beside 'zcc --vs: each connection has the options of its run alone, and is sent 
 ) & later
 beside 'zcc --vs: in text, --save, --against and JSON the text is the name of its run'; ( begin; need jq
 	exits 0 vs --save plan.tsv ../file
-	grep -A 3 '^sendfile 1m ' out | cut -d ' ' -f 1-3 | tail -n 3 >names
-	printf '%s\n' '--nodelay --sndbuf "100k"' '-S --congestion reno' '-S --preload ' | diff names -
+	sed -n '/^run /,/^-S --preload/s/  .*//p' out >names
+	printf '%s\n' run '-m sendfile' '--nodelay --sndbuf 100k' '-S --congestion reno' '-S --preload' | diff names -
 	exits 0 vs --json --save plan.tsv --against plan.tsv ../file
-	jq -es 'map(.comparison // empty) | .[0] | (.runs | map(.vs)) == [null, .options.vs[]]' out
+	jq -es 'map(.comparison // empty) | .[0] | (.runs | map(.vs)) == [null, .options.vs[]] and
+	    (.runs | map(.words // .name)) == ["-m sendfile", "--nodelay --sndbuf 100k", "-S --congestion reno", "-S --preload"]' out
 	fails 'other runs.*-S --preload, not -w$' "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --vs '--nodelay --sndbuf "100k"' \
 		--vs '-S --congestion reno' --vs -w --against plan.tsv ../file
 ) & later
 beside 'zcc --vs: with lists, --setting, and -c --idle, each combination is a run'; ( begin; need jq
 	exits 0 vs --json --setting a=: --setting b=: -b 4k,64k --vs '-b 1k' ../file
-	jq -es 'map(.comparison // empty) | .[0].runs | map([.setting, .vs, .blksize / 1024]) == [("a", "b") as $s | (
-		(null, "--nodelay --sndbuf \"100k\"", "-S --congestion reno", "-S --preload") as $v | (4, 64) as $b | [$s, $v, $b]),
-		[$s, "-b 1k", 1]]' out
+	jq -es 'map(.comparison // empty) | .[0].runs | map([.setting, .words, .blksize / 1024]) == [("a", "b") as $s | (
+		("", " --nodelay --sndbuf 100k", " -S --congestion reno", " -S --preload") as $v | (4, 64) as $b | [$s, "-b \($b)k\($v)", $b]),
+		[$s, "-b 1k", 1]] and
+	    map(.reference // 0) == [0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]' out
 ) & later
 together
 
@@ -55,8 +57,7 @@ it 'zcc --vs: what the kernel lacks is an error before the first round, and of -
 		done
 	done
 ); ok
-check_usage "same options as --vs '-S'" zcc -s 0 --vs -S --vs '-m send'
-check_usage 'same options as a run without --vs' zcc -s 0 -b 4k,1k --vs -b1k
-check_usage 'same options as a run without --vs' zcc -s 0 -m send --vs '-b 64k'
-check_usage "^zcc: --vs '-p 2222,2223' has a run with the same options as a run without --vs: " zcc -s 0 --vs '-p 2222,2223'
+check_usage "--vs '-S' is given twice" zcc -s 0 --vs -S --vs ' -S'
+check_usage "--vs '-b 1k' is given twice" zcc -s 0 -b 4k,1k --vs '-b 1k'
+check_usage "--vs '': there is no option" zcc -s 0 --vs ''
 finish

@@ -145,7 +145,8 @@ static void test_places(void)
 		if (row->receipt != NULL) {
 			ok((receipt_parse(line, receipt_format(&f, line), &g) == NULL &&
 			    figure_value(row, &g) == n) == !row->is_kept,
-			   "%s: a receipt has it, unless it is one that is only kept", row->receipt);
+			   "%s: a receipt has it, unless it is one that is only kept",
+			   row->receipt);
 			strcpy(line, receipt_format_kept(&f));
 			ok(receipt_parse_kept(line, &g) == NULL && figure_value(row, &g) == n,
 			   "%s: a receipt that is kept has it", row->receipt);
@@ -299,9 +300,10 @@ static void test_longest(void)
 		     i++)
 			if (!figure_is_possible(row->kind, *(double *)(void *)member) ||
 			    figure_is_possible(row->kind, -pow(10, (double)i)))
-				*(double *)(void *)member =
-					figure_is_possible(row->kind, -pow(10, (double)i)) ? -pow(10, (double)i)
-											 : pow(10, (double)(18 - i));
+				*(double *)(void *)member = figure_is_possible(row->kind,
+									       -pow(10, (double)i))
+								    ? -pow(10, (double)i)
+								    : pow(10, (double)(18 - i));
 	}
 	ok(receipt_format(&f, line) < RECEIPT_MAX && strlen(receipt_format_kept(&f)) < KEPT_MAX - 1,
 	   "the longest receipts have room: %zu bytes, and %zu where one is kept",
@@ -362,4 +364,5 @@ static void test_documents(void)
 		   "Figures that no peer sends", KEPT, "");
 }
 
-TESTS(test_sums, test_values, test_places, test_parse, test_keys, test_receipts, test_longest, test_documents)
+TESTS(test_sums, test_values, test_places, test_parse, test_keys, test_receipts, test_longest,
+      test_documents)

@@ -61,7 +61,7 @@ static void test_wrong(void)
 		"|-s 0 -c --idle --request 10|-s 0 --bind [::1]:2222|-s [::1]:65536|-s 0 -p 1,|-s 0 -m send,,mmap|-s 0 -b 4k,4096"
 		"|-s 0 -m send,write,mmap,splice -b 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"
 		" -P 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"
-		"|-s 0 --vs -J|-s 0 --vs -c|-s 0 --vs -hS|-s 0 --vs --vs=-S|-s 0 --vs --cport_1|-s 0 --vs --setting_a=:"
+		"|-s 0 --vs -J|-s 0 --vs -hS|-s 0 --vs --vs=-S|-s 0 --vs --cport_1|-s 0 --vs --setting_a=:"
 		"|-s 0 --vs -S_file|-s 0 --vs -n_1_-t_1|-s 0 --vs -b_x|-s 0 --vs --foo|-s 0 --vs '|-s 0 --vs --preload"
 		"|-s 0 --vs --content_zeros file|-s 0 --vs --keep|-s 0 --request 1 --vs -k"
 		"|-s 0 --cport 65530 -P 6|-s 0 --cport 65530 -P 7|-s 0 --cport 65528 -r 2 -P 1,3|-s 0 --cport 65528 -r 2 -P 1,3 -m send,mmap"
@@ -73,7 +73,7 @@ static void test_wrong(void)
 static void test_many(void)
 {
 	static const char *const cases[][2] = {
-		{"-b", "%d"}, {"--request", "%d"}, {"--columns", "bytes"}};
+		{"-b", "%d"}, {"--request", "%d"}};
 	char words[512];
 	size_t i;
 	int n, status;

@@ -1,239 +1,181 @@
-/* Files of --save: lib/compare/saved. */
+/* Files of --save: lib/compare/saved.  zc-save(5) has their format. */
 #include "lib/compare/saved.h"
 
-#include "lib/send/trials.h"
-
+#include "lib/send/measures.h"
 #include "tests/unit/unit.h"
 
-#define NAMES                                                                                      \
-	"round\tmethod\tbuffer_bytes\tstreams\tbaseline\tkib_per_second\tload_percent\t"           \
-	"load_uncertainty_percent\tcost_us_per_kib\tunsafe\treceiver_load_percent\t"               \
-	"receiver_load_uncertainty_percent\treceiver_cost_us_per_kib\treceiver_unsafe\t"           \
-	"congestion\tpace_bytes_per_second\toffloads\tload_shared_percent\tdrift_percent\t"        \
-	"instrument\tserver\tinterface\tseconds\twarmup_seconds\tdate\ttitle\n"
-#define TOO_MANY    513 /* settings */
-#define HEAD        "# zcc 1.0, Linux 6.1 x86_64, host\n" NAMES
-#define SETTINGS    "\tbbr\t0\ttso,gso"
-#define LOADS       "\t0.5\t-0.2\tsoak"
-#define REST        SETTINGS LOADS "\thost\teth0\t2\t0.5\t2026-11-23T05:49:20Z\tlabel\n"
-#define SEND(round) round "\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\tweight,steal\t-\t0\t-\t-" REST
-#define MMAP(round) round "\tmmap\t4194304\t1\tone\t2000\t-\t0\t-\t-\t25\t2\t0.5\tsteal" REST
-#define BUSY(round) round "\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\tbaseline_busy\t-\t0\t-\t-" REST
-#define TWO         HEAD SEND("1") MMAP("1") SEND("2") MMAP("2")
+#define ID    "00000000000000a1"
+#define OTHER "00000000000000b2"
+#define FACTS(id)                                                                                  \
+	id "\t#\truns: 2\n" id "\t#\tmachine: zcc 2.0, host\n" id "\t#\t--prepare: a\\tb\n"
+#define RECEIPT               "bytes=1048576 seconds=1 load=0.5 cpus=2 shared=0.25"
+#define RUN(id, round, words) id "\t" round "\twords=" words "\tnew=1\tsent=" RECEIPT "\n"
+#define ONE(id)               RUN(id, "1", "-m a") RUN(id, "1", "-m b")
+#define TWO(id)               RUN(id, "2", "-m b") RUN(id, "2", "-m a")
+#define HEAD                  "#zc-save 2\n"
 
-/* The columns of what is counted at an end, and a run of which nothing was counted. */
-#define COUNTS(end)                                                                                \
-	end "calls_per_mib\t" end "packets_in_per_mib\t" end "packets_out_per_mib\t" end           \
-	    "bytes_per_packet\t" end "interrupts_per_mib\t" end "reschedules_per_mib\t" end        \
-	    "net_rx_per_mib\t" end "net_tx_per_mib\t" end "switches_per_mib\t" end                 \
-	    "tasks_us_per_kib\t"
-#define NO_COUNTS "-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t-\t"
+static struct plan *last;
 
-/* The same as it is written now. */
-#define NEW_NAMES                                                                                       \
-	"round\tmethod\tblksize\tnum_streams\tinstrument\tsetting\tvs\tbits_per_second\tload_percent\t" \
-	"cost_us_per_kib\tremote_load_percent\tremote_cost_us_per_kib\tload_uncertainty_percent\t"      \
-	"remote_load_uncertainty_percent\tload_shared_percent\tdrift_percent\t" COUNTS("")              \
-		COUNTS("remote_") "unsafe\tremote_unsafe\n"
-#define NEW_SETTINGS                                                                               \
-	"# baseline: one\n# congestion: bbr\n# pace: 0\n# offloads: tso,gso\n# server: host\n"     \
-	"# interface: eth0\n# duration: 2\n# omit: 0.5\n# date: 2026-11-23T05:49:20Z\n"            \
-	"# title: label\n"
-#define NEW_SEND(round)                                                                            \
-	round "\tsend\t65536\t2\tsoak\t-\t-\t8192000\t50\t2.5\t-\t-\t1\t0\t0.5\t-0.2\t" NO_COUNTS  \
-	      "weight,steal\t-\n"
-#define NEW_MMAP(round)                                                                              \
-	round "\tmmap\t4194304\t1\tsoak\t-\t-\t16384000\t-\t-\t25\t0.5\t0\t2\t0.5\t-0.2\t" NO_COUNTS \
-	      "-\tsteal\n"
-#define NEW_TWO NEW_SETTINGS NEW_NAMES NEW_SEND("1") NEW_MMAP("1") NEW_SEND("2") NEW_MMAP("2")
-
-static const char *parse(const char *text, struct saved *s)
+static const char *parse(const char *text)
 {
-	char *copy = strdup(text);
+	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
 	const char *why;
 
-	*s = (struct saved){.last = NULL};
-	why = saved_parse(copy, &trials_kind, s);
-	free(copy);
+	saved_close(last);
+	capture(STDERR_FILENO);
+	why = saved_parse(f, &trials_kind, "file", &last);
+	captured();
+	fclose(f);
 	return why;
 }
 
-/* A file is read, and written again; what is not known is `-`. */
-static void test_round_trip(void)
+/* Parses a file behind its head: it must have so many sessions, the last one so many rounds, and this on stderr. */
+static void reads(const char *text, int sessions, int rounds, const char *printed_is,
+		  const char *title)
 {
-	char path[] = "/tmp/zc-saved-XXXXXX";
-	struct saved s, again;
-	double *const *f;
+	char *file;
 
-	close(mkstemp(path));
-	ok(parse(TWO, &s) == NULL && s.last->rounds == 2 && s.last->n == 2,
-	   "two rounds of two runs are read");
-	f = s.last->run[0].figure;
-	ok(f[RATE][1] == 1000 * 8192 && f[LOAD][1] == 0.5 && f[COST][1] == 2.5 &&
-		   f[UNCERTAINTY][1] == 0.01 && f[SHARED][1] == 0.005 && f[DRIFT][1] == -0.002 &&
-		   isnan(f[REMOTE_LOAD][1]) &&
-		   s.last->run[0].unsafe[0] == (UNSAFE_STEAL | UNSAFE_WEIGHT),
-	   "the figures of a host are in their places");
-	f = s.last->run[1].figure;
-	ok(isnan(f[LOAD][0]) && f[REMOTE_LOAD][0] == 0.25 && f[REMOTE_COST][0] == 0.5 &&
-		   f[REMOTE_UNCERTAINTY][0] == 0.02 && s.last->run[1].unsafe[1] == UNSAFE_STEAL,
-	   "the figures of a receiver are in their places");
-	is(s.last->machine, "zcc 1.0, Linux 6.1 x86_64, host",
-	   "the machine is that of the first line");
-	saved_append_or_die(s.last, path);
-	saved_read_or_die(&again, &trials_kind, "--against", path);
-	unlink(path);
-	is(strchr(again.text, '\n') + 1, NEW_TWO,
-	   "what 1.0.0 has saved is written by the keys of JSON, with what the runs share above");
-	f = again.last->run[1].figure;
-	ok(f[RATE][1] == 2000 * 8192 && f[REMOTE_COST][0] == 0.5 &&
-		   strcmp(plan_setting(again.last, "omit"), "0.5") == 0,
-	   "what is written is read");
-	saved_close(&s);
-	saved_close(&again);
+	if (asprintf(&file, HEAD "%s", text) < 0)
+		abort();
+	ok(parse(file) == NULL && plan_sessions(last) == sessions &&
+		   (last == NULL ? 0 : last->rounds) == rounds,
+	   "%s: %d sessions, %d rounds", title, sessions, rounds);
+	is(printed, printed_is, "and what is printed of it");
+	free(file);
 }
 
-/* Parses a file of one run with `put` in the place of the first `find` behind its names. */
-static const char *parse_changed(const char *find, const char *put, struct saved *s)
+static void test_reading(void)
 {
-	static const char good[] = HEAD SEND("1");
-	const char *at = strstr(good + strlen(HEAD), find);
-	char text[2048];
+	const char *const bad = "saved: file: line 7 is ignored: ";
+	char line[256];
 
-	snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - good), good, put, at + strlen(find));
-	return parse(text, s);
+	reads(FACTS(ID) ONE(ID) TWO(ID), 1, 2, "", "a session");
+	ok(last->n == 2 && plan_figure(last, 0, LOAD, 1) == 0.5 &&
+		   plan_figure(last, 0, SHARED, 0) == 0.25 &&
+		   strcmp(plan_fact(last, "--prepare"), "a\tb") == 0 &&
+		   strcmp(plan_value(&last->run[1], RUN_WORDS), "-m b") == 0,
+	   "figures, facts and words are in their places, and an unknown field is ignored");
+	reads(FACTS(ID) ONE(ID) FACTS(OTHER) ONE(OTHER) HEAD TWO(OTHER), 2, 2, "",
+	      "two sessions, and files that were joined");
+	reads(FACTS(ID) ONE(ID) FACTS(OTHER) ONE(OTHER) TWO(ID) TWO(OTHER), 2, 2, "",
+	      "sessions whose rounds take turns");
+	reads(FACTS(ID) ONE(ID) RUN(ID, "2", "-m b"), 1, 1, "", "a round without its last run");
+	reads(FACTS(ID) RUN(ID, "1", "-m a"), 0, 0, "", "a session without a complete round");
+	reads(FACTS(ID) ONE(ID) ID "\t2\twords=-m b\tfailed=no route\n" RUN(ID, "2", "-m a"), 1, 1,
+	      "", "a run that failed");
+	snprintf(line, sizeof(line), "%sa receipt does not parse\n", bad);
+	reads(FACTS(ID) ONE(ID) ID "\t2\twords=-m b\tsent=bytes=1 sec\n" RUN(ID, "2", "-m a")
+		      RUN(ID, "3", "-m a") RUN(ID, "3", "-m b"),
+	      1, 2, line, "a line that was cut voids its round alone");
+	snprintf(line, sizeof(line), "%sits round has other runs than the first one\n", bad);
+	reads(FACTS(ID) ONE(ID) RUN(ID, "2", "-m c") RUN(ID, "2", "-m a"), 1, 1, line,
+	      "a run that the first round has not");
+	snprintf(line, sizeof(line), "%sit does not begin with a session and a round\n", bad);
+	reads(FACTS(ID) ONE(ID) "nonsense\n" TWO(ID), 1, 2, line, "a line of something else");
+	reads(ONE(OTHER), 0, 0,
+	      "saved: file: line 2 is ignored: no line before it tells how many runs a round has\n"
+	      "saved: file: line 3 is ignored: no line before it tells how many runs a round has\n",
+	      "a session without facts");
 }
 
-static void test_wrong(void)
+static void test_rejected(void)
 {
-	char many[TOO_MANY * 8 + 2048] = "# zcc 1.0\n";
-	const char *const bad[] = {"",
-				   "# iperf3\n" NAMES SEND("1"),
-				   "# zcc 1.0\nround\n" SEND("1"),
-				   "# zcc 1.0\n# iperf3\n" NAMES SEND("1"),
-				   HEAD "# date: now\n" SEND("1"),
-				   many,
-				   HEAD,
-				   HEAD SEND("1") MMAP("1") SEND("2"),
-				   HEAD SEND("1") SEND("3"),
-				   HEAD SEND("1") SEND("x"),
-				   HEAD SEND("1") SEND("-"),
-				   HEAD SEND("1") "# zcc 2.0\n" MMAP("1")};
-	const char *changes = /* what is put for what */
-		"\tbbr>|\tbbr>\tmore\tbbr|65536>65536.5|1000>1e999|1000>-1|1000>1e16|1000>nan|1000>1000x"
-		"|\t50>\t1e100|\t50>\t-10001|\t1\t2.5>\t1e290\t2.5|\t1\t2.5>\t-1\t2.5|\t2.5>\t1e100"
-		"|-\t-\tbbr>-1e100\t-\tbbr|weight,>weight,,|" REST ">";
-	const char *change;
-	char find[256], *put;
-	struct saved s;
-	size_t i;
+	const char *list =
+		"# zcc 1.1.0, Linux\n>is of zc 1.x, whose files this version does not read: "
+		"give a new file|# cyclesoak 1.1.0\n>is of zc 1.x, whose files this version "
+		"does not read: give a new file|round\tmethod\n>was not written by --save";
+	const char *case_;
+	char text[256], *want;
 
-	for (i = 0; i < TOO_MANY; i++)
-		sprintf(many + strlen(many), "# %zu: 1\n", i);
-	strcat(many, NAMES SEND("1"));
-	for (i = 0; i < LENGTH(bad); i++)
-		ok(parse(bad[i], &s) != NULL && s.last == NULL,
-		   "text %zu that no plan was saved as is rejected", i + 1);
-	while ((change = next_of(&changes)) != NULL) {
-		strcpy(find, change);
-		put = strchr(find, '>');
-		*put++ = '\0';
-		ok(parse_changed(find, put, &s) != NULL && s.last == NULL,
-		   "a saved plan with '%s' for '%s' is rejected", put, find);
+	while ((case_ = next_of(&list)) != NULL) {
+		strcpy(text, case_);
+		want = strchr(text, '>');
+		*want++ = '\0';
+		is(parse(text), want, "a file that begins with %.8s", text);
 	}
+	is(parse(HEAD OTHER "\t#\truns: 1\n" OTHER "\t#\tmachine: cyclesoak 2.0, host\n" OTHER
+			    "\t1\tcommand=true\tsent=" RECEIPT "\n"),
+	   "was written by another program", "a session of cyclesoak");
+	ok(parse("") == NULL && last == NULL, "an empty file has no session");
 }
 
-/* Each round has reasons of its own. */
-static void test_reasons(void)
+/* Returns a new file with this text. */
+static char *file_of(const char *text)
 {
-	struct saved s;
+	static char path[] = "/tmp/zc-saved-XXXXXX";
+	FILE *f;
 
-	ok(parse(HEAD SEND("1") BUSY("2"), &s) == NULL &&
-		   s.last->run[0].unsafe[0] ==
-			   (UNSAFE_STEAL | UNSAFE_WEIGHT | UNSAFE_BASELINE_BUSY) &&
-		   s.last->run[0].unsafe_rounds == 2 && s.last->added == 2,
-	   "the reasons of all rounds are read, and in how many runs they were");
-	saved_close(&s);
+	strcpy(path + strlen(path) - 6, "XXXXXX");
+	f = fdopen(mkstemp(path), "w");
+	fputs(text, f);
+	fclose(f);
+	return path;
 }
 
-#define PROFILED(unsafe)                                                                           \
-	"# zcc 1.1.0, host\n# --profile: given\nround\tmethod\tblksize\tnum_streams\t"             \
-	"profile_unsafe\n1\tsend\t65536\t1\t" unsafe "\n"
-
-static void test_profiles(void)
+/* Two rounds of a run whose words have all that is escaped, behind a session that has no newline at its end. */
+static void test_writing(void)
 {
-	char path[] = "/tmp/zc-saved-XXXXXX";
-	struct saved s, again;
+	static const char words[] = "a\tb\nc\\d\033e\xff\xc3\xa4";
+	char *path = file_of(HEAD FACTS(ID) ONE(ID) "torn");
+	struct figures f = figures_of("bytes=1 seconds=1");
+	const struct ends ends = {.sent = &f, .received = &f, .local = true};
+	struct saving saving = {.f = NULL};
+	struct plan p, *kept;
+	char *text;
+	size_t size;
+	int i;
 
-	close(mkstemp(path));
-	ok(parse(PROFILED("other,lost"), &s) == NULL, "what made a profile unsafe is read");
-	saved_append_or_die(s.last, path);
-	saved_read_or_die(&again, &trials_kind, "--against", path);
+	plan_open(&p, &trials_kind, 1);
+	plan_set_value(&p.run[0], RUN_WORDS, words);
+	plan_set(&p, "title", "%s", "t");
+	f.tcp.retransmits = 3;
+	for (i = 0; i < 2; i++) {
+		saved_run(&saving, &p, 0, &ends, NULL);
+		plan_add(&p, 0, &ends);
+		saved_round_or_die(&saving, &p, path);
+	}
+	saved_run(&saving, &p, 0, NULL, "no\nroute");
+	saved_round_or_die(&saving, &p, path);
+	saved_run(&saving, &p, 0, &ends, NULL);
+	saved_round_or_die(&saving, &p, NULL);
+	text = file_read_all(path, &size);
+	has(text, "\ntorn\n", "a write begins with a newline where the file has none at its end");
+	has(text, "\twords=a\\tb\\nc\\\\d\\x1be\\xff\xc3\xa4\tsent=bytes=1 ", "words are escaped");
+	has(text, "\tfailed=no\\nroute\n", "a run that failed has its reason");
+	ok(memmem(text, size, "title: t", 8) != NULL &&
+		   strstr(strstr(text, "title: t") + 1, "title") == NULL,
+	   "the facts stand before the first round alone");
+	capture(STDERR_FILENO);
+	kept = saved_read_or_die(&trials_kind, "--save", path);
+	captured();
+	ok(plan_sessions(kept) == 2 && kept->rounds == 2 &&
+		   strcmp(plan_value(&kept->run[0], RUN_WORDS), words) == 0 &&
+		   strcmp(kept->id, p.id) == 0,
+	   "what is written is read, and a round that is forgotten is not written");
+	saved_close(kept);
+	plan_close(&p);
+	free(text);
 	unlink(path);
-	is(again.last->run[0].profile_unsafe[0][0], "other,lost", "and written");
-	has(again.text, "\t-\t-\tother,lost\t-\n", "behind the reasons of the load, for each end");
-	saved_close(&s);
-	saved_close(&again);
-	ok(parse(PROFILED("other,lost,sampled,x"), &s) != NULL &&
-		   parse(PROFILED("a b"), &s) != NULL,
-	   "what is too long, or no list of words, is rejected");
 }
 
-static void read_or_die(void *path)
+static void write_long(void *unused)
 {
-	struct saved s;
+	struct saving saving = {.f = NULL};
+	char words[17000];
+	struct plan p;
 
-	saved_read_or_die(&s, &trials_kind, "--save", path);
+	memset(words, 'x', sizeof(words));
+	words[sizeof(words) - 1] = '\0';
+	plan_open(&p, &trials_kind, 1);
+	plan_set_value(&p.run[0], RUN_WORDS, words);
+	saved_run(&saving, &p, 0, NULL, "failed");
 	exit(EXIT_SUCCESS);
 }
 
-/* A session in a file, to which two are added, and one without a round. */
-static void test_sessions(void)
+static void test_long(void)
 {
-	static const char *const title[] = {"second", "third", "fourth"};
-	char path[] = "/tmp/zc-saved-XXXXXX";
-	FILE *f = fdopen(mkstemp(path), "w");
-	const char *names;
-	struct saved s;
-	struct plan *p;
-	int i;
-
-	if (f == NULL)
-		err(EXIT_FAILURE, "%s", path);
-	saved_read_or_die(&s, &trials_kind, "--save", path);
-	ok(s.last == NULL, "an empty file has no session");
-	saved_close(&s);
-	fputs(HEAD SEND("1"), f);
-	fclose(f);
-	for (i = 0; i < 3; i++) {
-		saved_read_or_die(&s, &trials_kind, "--save", path);
-		plan_set(s.last, "title", "%s", title[i]);
-		s.last->rounds = i < 2 ? 1 : 0;
-		saved_append_or_die(s.last, path);
-		saved_close(&s);
-	}
-	saved_read_or_die(&s, &trials_kind, "--against", path);
-	unlink(path);
-	p = s.last;
-	ok(plan_sessions(p) == 3 && p->earlier->earlier->earlier == NULL,
-	   "a plan without a round adds no session: three are read, each with the one before");
-	ok(strcmp(plan_setting(p, "title"), "third") == 0 &&
-		   strcmp(plan_setting(p->earlier, "title"), "second") == 0 &&
-		   strcmp(plan_setting(p->earlier->earlier, "title"), "label") == 0,
-	   "each session has its own title");
-	names = strstr(s.text, "\n" NEW_NAMES);
-	ok(names != NULL && strstr(names + 1, "\n" NEW_NAMES) == NULL,
-	   "names of columns that a file lacks are added with the first session");
-	s.text[strlen(HEAD SEND("1"))] = '\0';
-	is(s.text, HEAD SEND("1"), "sessions are added behind what was there");
-	saved_close(&s);
-	ok(parse(HEAD SEND("1") "# zcc 2.0\n" SEND("1") SEND("2"), &s) == NULL &&
-		   plan_sessions(s.last) == 2 && s.last->rounds == 2,
-	   "a session has as many rounds as it had");
-	saved_close(&s);
-	ok(died(read_or_die, "/tmp") == EXIT_FAILURE &&
-		   died(read_or_die, "/etc/passwd/x") == EXIT_FAILURE,
-	   "what is there and cannot be read is an error, and no new file");
+	ok(died(write_long, NULL) == EXIT_FAILURE, "a line of over 16 KiB is an error");
+	has(printed, "--save: a run has more than 16384 bytes", "which says so");
 }
 
-TESTS(test_round_trip, test_sessions, test_reasons, test_profiles, test_wrong)
+TESTS(test_reading, test_rejected, test_writing, test_long)

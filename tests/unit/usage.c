@@ -1,5 +1,5 @@
 /* What every program's options have in common: lib/report/usage; options.c has those of zcc. */
-#include "lib/report/usage.h"
+#include "lib/report/words.h"
 
 #include "tests/unit/unit.h"
 

@@ -1,25 +1,13 @@
 /*
- * name.h: names of runs, and how one of them stands to the one that it is compared with.
+ * ratio.h: how a run stands to the one that it is compared with, as text.
  *
  *	r = ratio_of(p, i, COST);
  *	if (r.differs)
- *		report("%s: %s\n", name_of(p, i, differing_in(p)), times_text(&r.e, r.unsafe));
+ *		report("%s %s\n", name_in(p, p, i), ratio_text(p, COST, &r));
  */
 #pragma once
 
 #include "lib/compare/plan.h"
-
-/* The factors in which the runs differ, as a set, and those that every name has; the first one if there are none. */
-unsigned differing_in(const struct plan *p);
-
-/* The factors that all runs have in common, and that are not only known apart. */
-unsigned common_in(const struct plan *p);
-
-/*
- * `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method; `-S, 64k a call`
- * with a label.
- */
-const char *name_of(const struct plan *p, int run, unsigned parts);
 
 /* The name of run i; if there are two plans, with the time of the plan `of`, unless that is NULL. */
 const char *name_in(const struct plan *p, const struct plan *of, int i);
