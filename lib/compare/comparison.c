@@ -453,12 +453,20 @@ void comparison_print_size(const struct comparison *c)
 void comparison_print_runs(const struct comparison *c)
 {
 	const struct plan *p = c->plan;
+	char *command;
 	int i;
 
 	comparison_print_size(c);
 	print_rounds(p, c->opt->rounds, "");
-	for (i = 0; i < p->n; i++)
+	for (i = 0; i < p->n; i++) {
 		report("%s\n", plan_name(&p->run[i]));
+		if (c->command == NULL)
+			continue;
+		command = c->command(c->arg, i);
+		make_printable(command);
+		report("  %s\n", command);
+		free(command);
+	}
 }
 
 /* How far several sessions of a side are apart, by the measures that have a ratio. */

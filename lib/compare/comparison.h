@@ -33,6 +33,8 @@ struct comparison {
 	bool is_wanted; /* there is more than one run, or an option that only a comparison has */
 	bool quiet, json;
 	double seconds; /* about how long a run takes; 0: not known */
+	/* Returns the whole command of a run, to be freed; NULL: its name is that. */
+	char *(*command)(void *arg, int run);
 	/* Begins the report in JSON: opens the object `comparison`, with the members that the program adds. */
 	void (*begin_json)(struct json *j, void *arg);
 	void *arg;

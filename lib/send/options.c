@@ -397,9 +397,10 @@ static char **read_over(const struct send_options *all, const char *text, struct
 		usage_error("a quote or a \\ has no end");
 	free(line);
 	*opt = defaults;
-	options_read_over(&USAGE("zcc", rows, false), &all->given, all->file, n, word, opt,
+	opt->files = all->files;
+	options_read_over(&USAGE("zcc", rows, false), &all->given, all->files[0], n, word, opt,
 			  &opt->given);
-	settle(opt, all->file);
+	settle(opt, all->files[0]);
 	if (!all->preload)
 		check_preload(opt);
 	/* The words displace the instrument of the line. */
@@ -507,6 +508,33 @@ void options_of_run(const struct send_options *all, int i, struct send_options *
 	opt->gauge.profile &= r->soak;
 }
 
+char *options_command(const struct send_options *opt)
+{
+	const struct option_row *heading = rows;
+	const struct given *g;
+	char *text, **file;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (f == NULL)
+		die_errno("options");
+	words_add(f, "zcc");
+	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++) {
+		heading = g->row->kind == OPTION_NONE ? g->row : heading;
+		if (!g->is_given || heading->is_neutral)
+			continue;
+		words_add(f, g->row->optional && g->n > 0
+				     ? text_of("--%s=%s", g->row->name, g->value[0])
+				     : option_word(g->row));
+		if (g->n > 0 && !g->row->optional)
+			words_add(f, g->value[0]);
+	}
+	for (file = opt->files; *file != NULL; file++)
+		words_add(f, *file);
+	fclose(f);
+	return text;
+}
+
 /* The value that the command line has of an option, given or not; NULL: none. */
 static const char *value_of(const struct send_options *opt, const struct given *g)
 {
@@ -598,7 +626,7 @@ int options_parse(struct send_options *opt, int argc, char **argv)
 	*opt = defaults;
 	opt->command = words_join(argv);
 	first = options_read(&USAGE("zcc", rows, false), argc, argv, opt, &opt->given);
-	opt->file = argv[first];
+	opt->files = argv + first;
 	(void)gauge_cpus(&opt->gauge);
 	if (opt->compare.compare != NULL && argc - first > 1)
 		usage_error("--compare: more than two files: --compare OLD NEW");

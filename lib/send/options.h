@@ -43,7 +43,8 @@ struct send_options {
 	int runs;       /* a round: those of `words`, in each setting */
 	int setting;    /* of the run, if there are any */
 	const char *vs; /* the last --vs; NULL: none */
-	const char *file, *command; /* the first operand, or NULL; and the whole command line */
+	char **files;        /* the operands */
+	const char *command; /* the whole command line */
 	struct run_words *words;
 	int n_words;
 	uint64_t chunk;        /* bytes of a call; 0: the method's default */
@@ -75,6 +76,9 @@ int options_parse(struct send_options *opt, int argc, char **argv);
 
 /* Stores the options of run i of a round. */
 void options_of_run(const struct send_options *all, int i, struct send_options *opt);
+
+/* Returns, to be freed, the command that makes a run with these options alone. */
+char *options_command(const struct send_options *opt);
 
 /*
  * Returns, to be freed, what a run without words is called: its values of the options that other runs set, or its

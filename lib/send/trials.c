@@ -352,6 +352,15 @@ static void open_files(const struct send_options *opt, struct fileset *set, char
 		fileset_preload(set);
 }
 
+static char *command_of(void *trials, int i)
+{
+	const struct trials *a = trials;
+	struct send_options opt;
+
+	options_of_run(a->opt, i, &opt);
+	return options_command(&opt);
+}
+
 void trials_compare(struct trials *a)
 {
 	a->comparison = (struct comparison){.opt = &a->opt->compare,
@@ -380,6 +389,7 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 				 .quiet = opt->quiet,
 				 .json = opt->json,
 				 .seconds = mean_seconds(opt),
+				 .command = command_of,
 				 .begin_json = begin_json,
 				 .arg = a};
 	if (opt->compare.dry) {

@@ -53,8 +53,9 @@ beside '--json of a comparison: the means of all rounds, the ratios, the title, 
 ) & later
 beside '--dry-run: the runs of a round, how many there are in all and how long they take; nothing is sent'; ( begin
 	exits 0 "$zcc" --dry-run -s 0 -p 1 -c -m send,mmap -P 1,2 -t 8 --save none ../file
-	printf '%s\n' '20 runs, about 3 minutes' '5 rounds of 4 runs' '-m send -P 1' '-m send -P 2' '-m mmap -P 1' \
-	    '-m mmap -P 2' | diff - out
+	printf '%s\n' '20 runs, about 3 minutes' '5 rounds of 4 runs' '-m send -P 1' '  zcc -t 8 -m send -s 0 -p 1 -c ../file' \
+	    '-m send -P 2' '  zcc -t 8 -P 2 -m send -s 0 -p 1 -c ../file' '-m mmap -P 1' '  zcc -t 8 -m mmap -s 0 -p 1 -c ../file' \
+	    '-m mmap -P 2' '  zcc -t 8 -P 2 -m mmap -s 0 -p 1 -c ../file' | diff - out
 	not [ -e none ]
 	exits 2 "$zcc" --dry-run -s 0 -p 1 --json-stream -m send,mmap
 ) & later
