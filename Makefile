@@ -3,7 +3,7 @@
 # make install, install-strip and uninstall PREFIX= DESTDIR= INSTALL= unitdir=; make dist [DISTDIR=].
 # Needs gcc or clang, GNU make and glibc 2.27.
 
-VERSION  = 1.1.1
+VERSION  = 2.0.0
 PREFIX  ?= /usr/local
 DESTDIR ?=
 bindir   = $(PREFIX)/bin
