@@ -20,7 +20,6 @@ ifeq ($(origin CC),default)
 CC       = gcc
 endif
 CFLAGS  ?= -O2 -g -fdebug-prefix-map='$(CURDIR)=.'
-AWK      = awk
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-psabi
 # Hardening, on by default; make HARDEN= HARDEN_LD= builds without.
 FORTIFY  = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
@@ -51,17 +50,14 @@ PRELOADS = $(patsubst tests/helpers/preload/%.c,$(OBJ)/tests/%.so,$(wildcard tes
 FUZZ     = $(OBJ)/tests/fuzz/fuzz
 UNITS    = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/*.c))
 
-# Completion for shells: bash's files are named as the programs are, zsh's begin with `_`.
 PROGRAMS = $(TOOLS) zc-hosts zc-plot
-BASH_COMPLETION = $(PROGRAMS:%=$(OBJ)/completion/%)
-ZSH_COMPLETION  = $(PROGRAMS:%=$(OBJ)/completion/_%)
 
 # The manual pages, and the scripts, as they are installed: with the version.
 MAN      = $(PAGES:%=$(OBJ)/%)
 SCRIPTS  = $(OBJ)/zc-hosts $(OBJ)/zc-plot
 MODULES  = $(patsubst lib/hosts/%,$(OBJ)/%,$(wildcard lib/hosts/*.py))
 
-all: $(TOOLS:%=$(BIN)%) $(SCRIPTS) $(MODULES) $(BASH_COMPLETION) $(ZSH_COMPLETION) $(MAN)
+all: $(TOOLS:%=$(BIN)%) $(SCRIPTS) $(MODULES) $(MAN)
 
 $(TOOLS:%=$(BIN)%): $(BIN)%: $(OBJ)/%.o $(OBJ)/libzc.a
 	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
@@ -74,21 +70,6 @@ $(OBJ)/libzc.a: $(LIB:%=$(OBJ)/%)
 $(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-
-# They are made from the table of options, which zcc has in a part of its own.
-$(TOOLS:%=$(OBJ)/completion/%): $(OBJ)/completion/%: %.c
-$(TOOLS:%=$(OBJ)/completion/_%): $(OBJ)/completion/_%: %.c
-$(OBJ)/completion/zcc $(OBJ)/completion/_zcc: lib/send/options.c
-$(OBJ)/completion/zc-hosts $(OBJ)/completion/_zc-hosts: lib/hosts/zc-hosts
-$(OBJ)/completion/zc-plot $(OBJ)/completion/_zc-plot: lib/report/zc-plot
-
-$(BASH_COMPLETION): man/completion.awk
-	@mkdir -p $(@D)
-	$(AWK) -v shell=bash -f man/completion.awk $(filter-out %.awk,$^) >$@.new && mv $@.new $@
-
-$(ZSH_COMPLETION): man/completion.awk
-	@mkdir -p $(@D)
-	$(AWK) -v shell=zsh -f man/completion.awk $(filter-out %.awk,$^) >$@.new && mv $@.new $@
 
 $(MAN): $(OBJ)/%: % Makefile
 	@mkdir -p $(@D)
@@ -187,8 +168,8 @@ install: all
 	sed -i "s|\.\./share/zc|$$(realpath -m --relative-to='$(bindir)' '$(sharedir)')|" '$(DESTDIR)$(bindir)/zc-hosts'
 	$(foreach s,$(SECTIONS),$(INSTALL) -d '$(DESTDIR)$(mandir)/man$s' && \
 		$(INSTALL) -m 644 $(filter %.$s,$(MAN)) '$(DESTDIR)$(mandir)/man$s' &&) :
-	$(INSTALL) -m 644 $(BASH_COMPLETION) '$(DESTDIR)$(bashdir)'
-	$(INSTALL) -m 644 $(ZSH_COMPLETION) '$(DESTDIR)$(zshdir)'
+	for p in $(PROGRAMS); do $(INSTALL) -m 644 man/completion.bash '$(DESTDIR)$(bashdir)'/$$p || exit; done
+	$(INSTALL) -m 644 man/completion.zsh '$(DESTDIR)$(zshdir)/_zc'
 	$(INSTALL) -d '$(DESTDIR)$(sharedir)' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(unitdir)'
 	$(INSTALL) -m 644 $(DATA) '$(DESTDIR)$(sharedir)'
 	for s in $(SERVICES); do sed 's|/usr/local/bin|$(bindir)|' $$s >'$(DESTDIR)$(unitdir)'/$${s##*/}; done
@@ -202,7 +183,7 @@ install-strip: install
 uninstall:
 	rm -f $(PROGRAMS:%='$(DESTDIR)$(bindir)/%')
 	rm -f $(foreach s,$(SECTIONS),$(patsubst man/%,'$(DESTDIR)$(mandir)/man$s/%',$(filter %.$s,$(PAGES))))
-	rm -f $(PROGRAMS:%='$(DESTDIR)$(bashdir)/%') $(PROGRAMS:%='$(DESTDIR)$(zshdir)/_%')
+	rm -f $(PROGRAMS:%='$(DESTDIR)$(bashdir)/%') $(PROGRAMS:%='$(DESTDIR)$(zshdir)/_%') '$(DESTDIR)$(zshdir)/_zc'
 	rm -f $(patsubst %,'$(DESTDIR)$(sharedir)/%',$(notdir $(DATA))) $(SERVICES:lib/receive/%='$(DESTDIR)$(unitdir)/%')
 	rm -f $(patsubst %,'$(DESTDIR)$(docdir)/%',README NEWS LICENSE)
 	for d in '$(DESTDIR)$(sharedir)' '$(DESTDIR)$(docdir)'; do \

@@ -14,8 +14,6 @@
  *	};
  *
  *	first = options_read(&USAGE("tool", rows, false), argc, argv, &opt, NULL);
- *
- * man/completion.awk reads the rows, too.
  */
 #pragma once
 

@@ -14,7 +14,7 @@ tools='zcc zcs cyclesoak run_rr'
 mkdir -p src/build
 cp -a "$TOP"/*.[ch] "$TOP/README" "$TOP/NEWS" "$TOP/LICENSE" "$TOP/lib" "$TOP/Makefile" "$TOP/man" "$TOP/tests" src
 cd src || exit 1
-[ -n "$LONG" ] || cp -a "$TOP"/build/*.[oda] "$TOP/build/lib" "$TOP/build/completion" build
+[ -n "$LONG" ] || cp -a "$TOP"/build/*.[oda] "$TOP/build/lib" build
 [ -n "$LONG" ] || for t in $tools; do cp -a "$BIN/$t" .; done
 
 # all_are_built CC [ARGUMENT...]: make builds all programs, without a warning; its output is in ../log
@@ -46,7 +46,7 @@ it 'make install, -strip into a path with a space: programs, pages with the vers
 		[ -x root/usr/bin/$t ]
 		case $t in zc-*) command -v python3 >/dev/null || continue ;; esac
 		[ "$(root/usr/bin/$t --version)" = "$t $version" ]
-		for file in man/man1/$t.1 bash-completion/completions/$t zsh/site-functions/_$t; do
+		for file in man/man1/$t.1 bash-completion/completions/$t zsh/site-functions/_zc; do
 			[ -s $share/$file ]
 		done
 	done
