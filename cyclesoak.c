@@ -38,9 +38,7 @@ static void on_signal(int sig)
 /* A measurement in progress. */
 struct monitor {
 	struct gauge gauge;
-	bool command;               /* a command is measured, not periods */
-	struct gauge_mark from, to; /* the start and the end of the period, or of the command */
-	struct load *each;          /* of each CPU, in the period */
+	bool command; /* a command is measured, not periods */
 	struct history history;
 	struct environment environment; /* with --json */
 	int command_stdout;             /* with --output: what the command has as its stdout */
@@ -49,17 +47,14 @@ struct monitor {
 /* Reports the load of a period that is over; the next one begins where it ended. */
 static void report_load(struct monitor *m)
 {
-	const struct gauge_mark from = m->from;
+	const struct gauge_mark from = m->gauge.from;
 	struct period p = {.cpus = &m->gauge.calibration.cpus, .is_command = m->command};
-	int i;
 
-	gauge_load(&m->gauge, &m->from, &m->to, &p.load);
+	gauge_load(&m->gauge, &p.load);
 	gauge_say(&m->gauge, &p.load, false);
 	history_add(&m->history, p.load.load, p.load.uncertainty, p.load.unsafe);
-	if ((opt.per_cpu || opt.json) && gauge_measures(&m->gauge))
-		p.each = m->each;
-	for (i = 0; p.each != NULL && i < p.cpus->n; i++)
-		gauge_load_cpu(&m->gauge, &m->from, &m->to, i, p.load.unsafe, &m->each[i]);
+	if (opt.per_cpu || opt.json)
+		p.each = gauge_load_each(&m->gauge, p.load.unsafe);
 	if (opt.json)
 		period_json(&p, m->history.periods == 1 ? &m->environment : NULL);
 	else if (opt.once && isnan(p.load.load))
@@ -69,8 +64,8 @@ static void report_load(struct monitor *m)
 		report("%.1f\n", percent(p.load.load));
 	else
 		period_print(&p, opt.debug);
-	m->from = m->to;
-	m->to = from;
+	m->gauge.from = m->gauge.to;
+	m->gauge.to = from;
 }
 
 /*
@@ -89,7 +84,7 @@ static void wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
 	do {
 		sig = wait_signal(set, NULL, end);
 		if (sig == SIGCHLD)
-			gauge_end(&m->gauge, &m->to, NULL);
+			gauge_end(&m->gauge);
 	} while (sig == SIGCHLD || (sig < 0 && now_ns() < end));
 	if (sig > 0)
 		stop = sig;
@@ -105,7 +100,7 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 		wait_period(m, set, end);
 		if (stop != 0)
 			break;
-		gauge_end(&m->gauge, &m->to, NULL);
+		gauge_end(&m->gauge);
 		report_load(m);
 		/* Periods that passed while the program was stopped are omitted. */
 		if (now_ns() > end + period)
@@ -147,17 +142,17 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 		command_die(argv[0], status);
 	}
 	while ((ended = TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG))) == 0) {
-		gauge_end(&m->gauge, &m->to, NULL); /* dies if the soakers have ended */
+		gauge_end(&m->gauge); /* dies if the soakers have ended */
 		if (wait_signal(set, &info, UINT64_MAX) > 0 && info.si_signo != SIGCHLD &&
 		    !is_of_terminal(&info) && !stop_is_repeated(info.si_signo))
 			kill(pid, info.si_signo);
 	}
 	if (ended < 0)
 		die_errno("%s", argv[0]);
-	gauge_end(&m->gauge, &m->to, NULL);
+	gauge_end(&m->gauge);
 	/* A signal from here on ends the baseline after the command. */
 	sigprocmask(SIG_SETMASK, old, NULL);
-	gauge_after(&m->gauge, &m->from, &m->to, &stop);
+	gauge_after(&m->gauge, &stop);
 	sigprocmask(SIG_BLOCK, set, NULL);
 	report_load(m);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -180,13 +175,10 @@ static int measure(char **argv, int command_stdout)
 	m.command_stdout = command_stdout;
 	opt.gauge.never_idle = !m.command;
 	gauge_prepare_or_die(&m.gauge, &opt.gauge);
-	gauge_mark_open(&m.gauge, &m.from);
-	gauge_mark_open(&m.gauge, &m.to);
-	m.each = alloc_or_die((size_t)m.gauge.calibration.cpus.n, sizeof(*m.each), "load");
 	if (m.command && (why = gauge_wait_idle(&m.gauge, &opt.gauge, NULL)) != NULL)
 		warnx("%s", why);
 	gauge_start(&m.gauge, 0);
-	gauge_begin(&m.gauge, &m.from, NULL);
+	gauge_begin(&m.gauge, NULL);
 	/*
 	 * The signals that end the program, and SIGCHLD, are from now on blocked except where it waits.  Before, they
 	 * end it: a command that has not started does not get a signal of the terminal.
@@ -202,8 +194,7 @@ static int measure(char **argv, int command_stdout)
 		status = monitor_command(&m, argv, &set, &old);
 	else
 		monitor_periods(&m, &set);
-	gauge_write_stacks(&m.gauge);
-	gauge_stop(&m.gauge);
+	gauge_close(&m.gauge);
 	if (m.history.periods == 0 && opt.once)
 		die("interrupted before the period ended: nothing was measured");
 	return status;

@@ -154,14 +154,14 @@ static const char *run_command(struct commands *c, const char *text)
 	while (info.si_pid = 0, TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)pid, &info,
 							  WEXITED | WNOHANG | WNOWAIT)) == 0 &&
 					info.si_pid == 0) {
-		gauge_end(&c->gauge, &c->to, NULL); /* dies if the soakers have ended */
+		gauge_end(&c->gauge); /* dies if the soakers have ended */
 		if (wait_signal(&set, &info, UINT64_MAX) > 0 && info.si_signo != SIGCHLD &&
 		    !stop_is_repeated(info.si_signo)) {
 			kill(-pid, *c->stop > 0 ? SIGKILL : info.si_signo);
 			*c->stop = info.si_signo;
 		}
 	}
-	gauge_end(&c->gauge, &c->to, NULL);
+	gauge_end(&c->gauge);
 	if (*c->stop > 0)
 		shell_end(pid); /* with what it has started, and left */
 	shell_wait(pid, NULL, NULL, UINT64_MAX, &error);
@@ -215,9 +215,7 @@ static const char *prepare(struct commands *c, int i, char why[DIE_MAX])
 	busy = *c->stop == 0 ? gauge_wait_idle(&c->gauge, c->setup, c->stop) : NULL;
 	if (busy != NULL && *c->stop == 0)
 		warnx("%s", busy);
-	if (*c->stop == 0 && gauge_measures(&c->gauge))
-		gauge_next(&c->gauge);
-	else if (*c->stop == 0)
+	if (*c->stop == 0 && !gauge_measures(&c->gauge))
 		gauge_start(&c->gauge, c->seconds);
 	return NULL;
 }
@@ -233,12 +231,9 @@ static void add(struct commands *c, int i, const struct load *load)
 			   .command = run->value[RUN_WORDS],
 			   .setting = run->value[RUN_SETTING]};
 	struct figures f;
-	int k;
 
-	if (gauge_measures(&c->gauge) && (c->json || c->per_cpu))
-		p.each = c->each;
-	for (k = 0; p.each != NULL && k < p.cpus->n; k++)
-		gauge_load_cpu(&c->gauge, &c->from, &c->to, k, load->unsafe, &c->each[k]);
+	if (c->json || c->per_cpu)
+		p.each = gauge_load_each(&c->gauge, load->unsafe);
 	if (c->json) {
 		period_json(&p, p.run == 1 ? &c->environment : NULL);
 	} else if (c->debug || c->per_cpu) {
@@ -268,7 +263,7 @@ static const char *run(void *commands, int i, const char *place, char why[DIE_MA
 			return "interrupted";
 		if (error != NULL)
 			return die_line(error, why);
-		gauge_begin(&c->gauge, &c->from, NULL);
+		gauge_begin(&c->gauge, NULL);
 		error = run_command(c, c->opt->command[i % (c->opt->n + 1)]);
 		if (*c->stop > 0)
 			return "interrupted";
@@ -277,8 +272,8 @@ static const char *run(void *commands, int i, const char *place, char why[DIE_MA
 				 c->opt->show_output ? "" : ": --show-output prints what it says");
 			return die_line(why, why);
 		}
-		gauge_after(&c->gauge, &c->from, &c->to, c->stop);
-		gauge_load(&c->gauge, &c->from, &c->to, &load);
+		gauge_after(&c->gauge, c->stop);
+		gauge_load(&c->gauge, &load);
 		gauge_say(&c->gauge, &load, false);
 		c->seconds = fmax(c->seconds, load.seconds);
 	} while (*c->stop == 0 && (isnan(load.load) || load.unsafe != 0) &&
@@ -343,9 +338,6 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 		.comparison = comparison, .stop = c->stop, .once = run, .arg = c};
 	rounds_read_or_die(&c->rounds);
 	gauge_prepare_or_die(&c->gauge, c->setup);
-	gauge_mark_open(&c->gauge, &c->from);
-	gauge_mark_open(&c->gauge, &c->to);
-	c->each = alloc_or_die((size_t)c->gauge.file.cpus.n, sizeof(*c->each), "load");
 	error = shell_open();
 	if (error != NULL)
 		die("%s", error);
@@ -353,12 +345,9 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 	if (!c->json)
 		comparison_print_size(comparison);
 	error = rounds_run(&c->rounds, why);
-	gauge_stop(&c->gauge);
+	gauge_close(&c->gauge);
 	(void)settings_restore(*c->stop > 0); /* the report may have to wait for its reader */
 	print(c, error);
-	free(c->from.each);
-	free(c->to.each);
-	free(c->each);
 	rounds_close(&c->rounds);
 	plan_close(&c->plan);
 	return error;

@@ -35,9 +35,7 @@ struct commands {
 	struct settings settings;
 	struct environment environment;
 	struct gauge gauge;
-	struct gauge_mark from, to;
-	struct load *each; /* of each CPU */
-	double seconds;    /* that the longest run took */
+	double seconds; /* that the longest run took */
 };
 
 extern const struct plan_kind commands_kind;

@@ -28,6 +28,8 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 	if (setup->soak && !setup->own && !setup->profile)
 		calibration_find_or_die(&g->file, setup->file, setup->never_idle);
 	g->calibration = g->file;
+	g->from.each = alloc_or_die((size_t)g->file.cpus.n, sizeof(*g->from.each), "load");
+	g->to.each = alloc_or_die((size_t)g->file.cpus.n, sizeof(*g->to.each), "load");
 	if (setup->stacks == NULL)
 		return;
 	file_replace_or_die(setup->stacks, NULL, NULL); /* it is known now that it can be written */
@@ -121,16 +123,7 @@ static void keep_stacks(const struct gauge *g, struct stacks *stacks)
 		profile_keep(g->instrument.profile, stacks);
 }
 
-void gauge_write_stacks(const struct gauge *g)
-{
-	if (g->instrument.profile == NULL || g->stacks == NULL)
-		return;
-	keep_stacks(g, NULL);
-	stacks_write_or_die(g->stacks, g->setup->stacks);
-}
-
-void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to,
-		 const _Atomic int *stop)
+void gauge_after(struct gauge *g, const _Atomic int *stop)
 {
 	struct calibration *c = &g->calibration, mean;
 
@@ -140,7 +133,7 @@ void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to
 	if (g->instrument.kind == NULL || g->baseline != BASELINE_OWN)
 		return;
 	g->after = (struct calibration){.cpus = c->cpus};
-	g->seconds = fmax(g->seconds, (to->sum.time - from->sum.time) / c->cpus.n);
+	g->seconds = fmax(g->seconds, (g->to.sum.time - g->from.sum.time) / c->cpus.n);
 	if (!measure_idle(g, true, &g->after, stop)) {
 		free(g->after.cpu);
 		g->after.cpu = NULL;
@@ -149,13 +142,14 @@ void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to
 	copy(&mean, &g->after);
 	g->drift = 0 - baseline_merge(&mean, c);
 	g->bracketed = true;
-	rebase(from, c, &mean);
-	rebase(to, c, &mean);
+	rebase(&g->from, c, &mean);
+	rebase(&g->to, c, &mean);
 	free(c->cpu);
 	*c = mean;
 }
 
-void gauge_next(struct gauge *g)
+/* Makes the baseline after one measurement the baseline before the next. */
+static void take_baseline(struct gauge *g)
 {
 	if (g->after.cpu == NULL)
 		return;
@@ -338,18 +332,22 @@ void gauge_stop(struct gauge *g)
 	g->after.cpu = g->calibration.cpu = NULL;
 }
 
+void gauge_close(struct gauge *g)
+{
+	if (g->instrument.profile != NULL && g->stacks != NULL) {
+		keep_stacks(g, NULL);
+		stacks_write_or_die(g->stacks, g->setup->stacks);
+	}
+	gauge_stop(g);
+	free(g->file.cpu);
+	free(g->from.each);
+	free(g->to.each);
+	free(g->each);
+}
+
 /*
  * Marks.
  */
-
-void gauge_mark_open(const struct gauge *g, struct gauge_mark *m)
-{
-	const size_t n = (size_t)g->calibration.cpus.n;
-
-	*m = (struct gauge_mark){.each = NULL};
-	if (n > 0)
-		m->each = alloc_or_die(n, sizeof(*m->each), "load");
-}
 
 void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sample *each)
 {
@@ -357,17 +355,18 @@ void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sa
 		baseline_sample(&g->instrument, &g->calibration, sum, each);
 }
 
-void gauge_begin(const struct gauge *g, struct gauge_mark *m, const char *interface)
+void gauge_begin(struct gauge *g, const char *interface)
 {
-	counters_read(&m->counters, interface);
+	take_baseline(g);
+	counters_read(&g->from.counters, interface);
 	keep_stacks(g, g->stacks);
-	gauge_sample(g, &m->sum, m->each);
+	gauge_sample(g, &g->from.sum, g->from.each);
 }
 
-void gauge_end(const struct gauge *g, struct gauge_mark *m, const char *interface)
+void gauge_end(struct gauge *g)
 {
-	gauge_sample(g, &m->sum, m->each);
-	counters_read(&m->counters, interface);
+	gauge_sample(g, &g->to.sum, g->to.each);
+	counters_read(&g->to.counters, g->from.counters.interface);
 }
 
 /*
@@ -405,23 +404,32 @@ void gauge_between(const struct gauge *g, const struct load_sample *from,
 		strcpy(l->no_profile, g->no_profile);
 }
 
-void gauge_load(const struct gauge *g, const struct gauge_mark *from, const struct gauge_mark *to,
-		struct load *l)
+void gauge_load(const struct gauge *g, struct load *l)
 {
-	gauge_between(g, &from->sum, &to->sum, -1, l);
-	counters_rates(&from->counters, &to->counters, &l->rates);
+	gauge_between(g, &g->from.sum, &g->to.sum, -1, l);
+	counters_rates(&g->from.counters, &g->to.counters, &l->rates);
 	if (g->instrument.kind != NULL)
 		l->unsafe |= limits_steal(l->steal);
 	else
-		l->seconds = seconds_between(from->counters.ns, to->counters.ns);
+		l->seconds = seconds_between(g->from.counters.ns, g->to.counters.ns);
 }
 
-void gauge_load_cpu(const struct gauge *g, const struct gauge_mark *from,
-		    const struct gauge_mark *to, int i, unsigned unsafe, struct load *l)
+const struct load *gauge_load_each(struct gauge *g, unsigned unsafe)
 {
-	gauge_between(g, &from->each[i], &to->each[i], i, l);
-	if (!isnan(l->load))
-		l->unsafe |= unsafe | limits_steal(l->steal);
+	const int n = g->calibration.cpus.n;
+	struct load *l;
+	int i;
+
+	if (!gauge_measures(g))
+		return NULL;
+	if (g->each == NULL)
+		g->each = alloc_or_die((size_t)n, sizeof(*g->each), "load");
+	for (i = 0, l = g->each; i < n; i++, l++) {
+		gauge_between(g, &g->from.each[i], &g->to.each[i], i, l);
+		if (!isnan(l->load))
+			l->unsafe |= unsafe | limits_steal(l->steal);
+	}
+	return g->each;
 }
 
 void gauge_say(struct gauge *g, const struct load *l, bool is_interval)

@@ -6,20 +6,19 @@
  *	gauge_warn(&setup);
  *	gauge_prepare_or_die(&g, &setup);
  *	gauge_start(&g, 10);
- *	gauge_begin(&g, &from, "eth0");
+ *	gauge_begin(&g, "eth0");
  *	...					(what is measured)
- *	gauge_end(&g, &to, "eth0");
- *	gauge_after(&g, &from, &to, NULL);
- *	gauge_load(&g, &from, &to, &l);
+ *	gauge_end(&g);
+ *	gauge_after(&g, NULL);
+ *	gauge_load(&g, &l);
  *	gauge_say(&g, &l, false);
- *	gauge_stop(&g);
+ *	gauge_close(&g);
  *
  * Two instruments stand behind it: soaking (load.h), which tells what the traffic takes from other
  * work, and the CPUs' idle time (load.h), which tells how busy it makes a machine of its own.
  *
  * Without a calibration the idle machine is measured just before and just after what is measured
- * (BASELINE_OWN).  Neighbouring measurements share the baseline between them: gauge_next() begins the
- * next one.
+ * (BASELINE_OWN).  Neighbouring measurements share the baseline between them.
  */
 #pragma once
 
@@ -47,6 +46,12 @@ struct gauge_setup {
 	struct cpus on;     /* these CPUs; empty: the first n_cpus */
 };
 
+/* The state of this host at one moment. */
+struct gauge_mark {
+	struct load_sample sum, *each; /* of all CPUs, and of each CPU unless NULL */
+	struct counters counters;
+};
+
 struct gauge {
 	const struct gauge_setup *setup;
 	struct instrument instrument; /* kind is NULL while the load is not measured */
@@ -57,6 +62,8 @@ struct gauge {
 	struct stacks *stacks;  /* of all that was measured; NULL: they are not asked for */
 	unsigned missing; /* the reason why the load is not measured although one was asked for */
 	struct limits_said said;
+	struct gauge_mark from, to; /* the begin and the end of what is measured */
+	struct load *each;          /* of each CPU between them; NULL until it is asked for */
 
 	/* For BASELINE_OWN. */
 	double seconds; /* length of a measurement, as far as is known: a longer one has longer baselines */
@@ -65,12 +72,6 @@ struct gauge {
 	struct calibration
 		after; /* the last baseline; cpu is NULL if there is none, or it is in use */
 	bool half; /* the last measurement has no second baseline, as a soaker had no time then */
-};
-
-/* The state of this host at one moment. */
-struct gauge_mark {
-	struct load_sample sum, *each; /* of all CPUs, and of each CPU unless NULL */
-	struct counters counters;
 };
 
 /* The CPUs that are to be measured.  A CPU that cannot be measured is a usage error: cpus_to_soak(). */
@@ -109,24 +110,25 @@ const char *gauge_wait_idle(const struct gauge *g, const struct gauge_setup *set
 /* Opens the profile of the soakers, if one is asked for, or prints why there is none. */
 void gauge_open_profile(struct gauge *g);
 
-/* Writes the stacks of what was measured, if they are asked for, and there is a profile. */
-void gauge_write_stacks(const struct gauge *g);
-
 /* Whether a load is being measured. */
 bool gauge_measures(const struct gauge *g);
 
 /* Ends the instrument. */
 void gauge_stop(struct gauge *g);
 
-/* Initialises a mark: allocates m->each, a sample of each CPU, to be freed by free(3). */
-void gauge_mark_open(const struct gauge *g, struct gauge_mark *m);
+/*
+ * Writes the stacks of what was measured, if they are asked for, and there is a profile; ends the instrument, and frees
+ * what gauge_prepare_or_die() has allocated.
+ */
+void gauge_close(struct gauge *g);
 
 /*
  * Read the host at the begin and at the end of a measurement: the counters, which take long to read, outside, and
- * the instrument inside.  `interface` is the interface whose packets are counted, or NULL.
+ * the instrument inside.  The baseline after the last measurement is then that before this one.  `interface` is the
+ * interface whose packets are counted, or NULL.  gauge_end() dies if the soakers have ended.
  */
-void gauge_begin(const struct gauge *g, struct gauge_mark *m, const char *interface);
-void gauge_end(const struct gauge *g, struct gauge_mark *m, const char *interface);
+void gauge_begin(struct gauge *g, const char *interface);
+void gauge_end(struct gauge *g);
 
 /* Reads only the instrument: all CPUs and, unless `each` is NULL, each CPU. */
 void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sample *each);
@@ -135,11 +137,7 @@ void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sa
  * Without a calibration measures the idle machine again, and converts the marks to the mean of both baselines.
  * *stop, unless `stop` is NULL, ends the baseline: the load then has only the baseline before.
  */
-void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to,
-		 const _Atomic int *stop);
-
-/* Makes the baseline after one measurement the baseline before the next. */
-void gauge_next(struct gauge *g);
+void gauge_after(struct gauge *g, const _Atomic int *stop);
 
 /*
  * The load between two samples, of all CPUs (i < 0) or of the i-th, with all reasons that make it unsafe except
@@ -148,13 +146,14 @@ void gauge_next(struct gauge *g);
 void gauge_between(const struct gauge *g, const struct load_sample *from,
 		   const struct load_sample *to, int i, struct load *l);
 
-/* The load and the rates between two marks. */
-void gauge_load(const struct gauge *g, const struct gauge_mark *from, const struct gauge_mark *to,
-		struct load *l);
+/* The load and the rates between the marks. */
+void gauge_load(const struct gauge *g, struct load *l);
 
-/* The load of the i-th CPU between two marks: whatever makes that of all CPUs unsafe, `unsafe`, holds for it, too. */
-void gauge_load_cpu(const struct gauge *g, const struct gauge_mark *from,
-		    const struct gauge_mark *to, int i, unsigned unsafe, struct load *l);
+/*
+ * The loads of each CPU between the marks, until the next call; NULL if the load is not measured.  Whatever makes that
+ * of all CPUs unsafe, `unsafe`, holds for them, too.
+ */
+const struct load *gauge_load_each(struct gauge *g, unsigned unsafe);
 
 /*
  * Prints a line on stderr for each reason that the load before did not have: limits_say().  An interval of a run

@@ -276,6 +276,5 @@ void meter_stop(struct meter *m)
 		pthread_join(m->thread, NULL);
 		baseline_take(m);
 	}
-	gauge_stop(&m->gauge);
-	free(m->gauge.file.cpu);
+	gauge_close(&m->gauge);
 }

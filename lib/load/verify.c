@@ -221,7 +221,6 @@ struct verify {
 static void measure_load(const struct verify *v, struct gauge *g, int i, enum verify_load c)
 {
 	struct burner_work work = loads[c].work;
-	struct gauge_mark from, to;
 	struct burner_done done;
 	struct load l;
 	int tries = 2;
@@ -231,18 +230,13 @@ static void measure_load(const struct verify *v, struct gauge *g, int i, enum ve
 		work.cpu[work.n++] = v->cpus.id[0];
 	if (loads[c].cpus & LAST)
 		work.cpu[work.n++] = v->cpus.id[v->cpus.n - 1];
-	gauge_mark_open(g, &from);
-	gauge_mark_open(g, &to);
 	do {
-		gauge_next(g);
-		gauge_begin(g, &from, NULL);
+		gauge_begin(g, NULL);
 		burner_run_or_die(&v->burner, &work, &done);
-		gauge_end(g, &to, NULL);
-		gauge_after(g, &from, &to, NULL);
-		gauge_load(g, &from, &to, &l);
+		gauge_end(g);
+		gauge_after(g, NULL);
+		gauge_load(g, &l);
 	} while ((l.unsafe != 0 || isnan(l.load)) && --tries > 0);
-	free(from.each);
-	free(to.each);
 	evidence_add(v->evidence, i, c, &l, &done);
 }
 
@@ -293,7 +287,7 @@ static void measure_with(const struct verify *v, int i)
 		measure_loads(v, &g, i);
 	for (c = 0; c < VERIFY_LOADS; c++)
 		v->evidence->of[i][c].unsafe |= g.missing;
-	gauge_stop(&g);
+	gauge_close(&g);
 }
 
 void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct evidence *e)

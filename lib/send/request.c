@@ -327,7 +327,7 @@ static const struct requests *request_size(struct request_run *rr, uint32_t size
 	sum->slow.start_ns = r->start_ns;
 	figures_init(host);
 	host->bytes = sum->latency[TOTAL].n * size;
-	host->seconds = seconds_between(r->start_ns, r->end.counters.ns);
+	host->seconds = seconds_between(r->start_ns, r->gauge.to.counters.ns);
 	run_host_figures(r, host);
 	return sum;
 }

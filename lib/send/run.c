@@ -278,8 +278,6 @@ void run_open(struct run *r, const struct send_options *opt)
 	r->in_turn = opt->gauge.idle && opt->gauge.soak;
 	gauge_warn(&opt->gauge);
 	gauge_prepare_or_die(&r->gauge, &opt->gauge);
-	gauge_mark_open(&r->gauge, &r->begin);
-	gauge_mark_open(&r->gauge, &r->end);
 	cpus_try_or_die(&opt->bind);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (r->wake < 0)
@@ -316,10 +314,7 @@ void run_gauge(struct run *r)
 
 void run_close(struct run *r)
 {
-	gauge_write_stacks(&r->gauge);
-	gauge_stop(&r->gauge);
-	free(r->begin.each);
-	free(r->end.each);
+	gauge_close(&r->gauge);
 	if (!r->is_broken) /* its threads still wake whoever has the descriptor */
 		close(r->wake);
 }
@@ -368,8 +363,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 			die("thread %d of %d: %s", i + 1, r->opt->streams, strerror(e));
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	gauge_next(&r->gauge);
-	gauge_begin(&r->gauge, &r->begin, r->interface);
+	gauge_begin(&r->gauge, r->interface);
 	r->start_ns = now_ns();
 	r->end_ns = time_after(r->start_ns, seconds);
 	pthread_barrier_wait(&r->barrier);
@@ -407,7 +401,7 @@ void run_step(struct run *r, struct event *e, int events, void *arg)
 static void end_broken(struct run *r)
 {
 	if (atomic_exchange(&r->measuring, 0) > 0)
-		gauge_end(&r->gauge, &r->end, r->interface);
+		gauge_end(&r->gauge);
 	else
 		while (!r->is_measured)
 			sleep_ns(LOOK_NS);
@@ -432,7 +426,7 @@ void run_end(struct run *r)
 void run_baseline_after(struct run *r)
 {
 	if (r->stop == 0)
-		gauge_after(&r->gauge, &r->begin, &r->end, &r->stop);
+		gauge_after(&r->gauge, &r->stop);
 }
 
 void run_stop(struct run *r, int why)
@@ -465,7 +459,7 @@ void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
 void run_measured(struct run *r)
 {
 	if (atomic_fetch_sub(&r->measuring, 1) == 1) {
-		gauge_end(&r->gauge, &r->end, r->interface);
+		gauge_end(&r->gauge);
 		r->is_measured = true;
 	}
 }
@@ -484,7 +478,7 @@ static const char *no_load(const struct run *r, unsigned unsafe)
 
 void run_host_figures(const struct run *r, struct figures *f)
 {
-	gauge_load(&r->gauge, &r->begin, &r->end, &f->host);
+	gauge_load(&r->gauge, &f->host);
 	if (isnan(f->host.load))
 		strcpy(f->no_load, no_load(r, f->host.unsafe));
 }

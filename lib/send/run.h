@@ -53,12 +53,11 @@ struct run {
 	size_t worker_size;
 	pthread_barrier_t barrier;
 	_Atomic int measuring;    /* threads whose figures are not final */
-	_Atomic bool is_measured; /* the last of them has read `end` */
+	_Atomic bool is_measured; /* the last of them has ended what is measured */
 	_Atomic int running;      /* threads that are not at their end */
 	int wake; /* eventfd(2), readable once a thread has come to its end, or a signal came */
 	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
 	uint64_t due_ns;           /* when the event was due that is handled now */
-	struct gauge_mark begin, end;
 };
 
 /*
@@ -149,7 +148,7 @@ void run_stop(struct run *r, int why);
 void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Stores what the host did from r->begin to r->end. */
+/* Stores what the host did between the marks of r->gauge. */
 void run_host_figures(const struct run *r, struct figures *f);
 
 /* The time `seconds` after `ns`, or NEVER if that is 0. */

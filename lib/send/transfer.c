@@ -48,7 +48,7 @@ static void end_intervals(struct transfer *t)
 	for (i = 0; i < t->opt->streams; i++)
 		t->mark[i].ns = ns;
 	if (moved)
-		report_until(t, t->mark, &t->run->end.sum);
+		report_until(t, t->mark, &t->run->gauge.to.sum);
 }
 
 /*
@@ -73,9 +73,9 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	if (r->measuring == 0)
 		return NEVER; /* all was sent before */
 	mark_all(t);
-	gauge_begin(&r->gauge, &r->begin, r->interface);
+	gauge_begin(&r->gauge, r->interface);
 	if (t->opt->interval > 0)
-		report_until(t, t->mark, &r->begin.sum);
+		report_until(t, t->mark, &r->gauge.from.sum);
 	for (i = 0; i < t->opt->streams; i++) {
 		stream_begin(&t->stream[i], t->mark[i]);
 		t->stream[i].last = t->mark[i];
@@ -198,13 +198,15 @@ static const char *cpu_role(const struct transfer *t, int cpu)
 /* The load of each CPU is meaningful if the streams were bound. */
 static void load_cpus(struct transfer *t)
 {
-	const struct run *r = t->run;
-	const struct cpus *cpus = &r->gauge.calibration.cpus;
+	struct gauge *g = &t->run->gauge;
+	const struct cpus *cpus = &g->calibration.cpus;
 	struct send_result *res = &t->result;
+	const struct load *each = t->opt->bind.n > 0 ? gauge_load_each(g, res->sent.host.unsafe)
+						     : NULL;
 	struct cpu_result *c;
 	int i;
 
-	if (!gauge_measures(&r->gauge) || t->opt->bind.n == 0)
+	if (each == NULL)
 		return;
 	res->cpu = alloc_or_die((size_t)cpus->n, sizeof(*res->cpu), "load");
 	for (i = 0; i < cpus->n; i++) {
@@ -212,8 +214,7 @@ static void load_cpus(struct transfer *t)
 		c->id = cpus->id[i];
 		c->role = cpu_role(t, c->id);
 		c->figures = res->sent; /* for its cost */
-		gauge_load_cpu(&r->gauge, &r->begin, &r->end, i, res->sent.host.unsafe,
-			       &c->figures.host);
+		c->figures.host = each[i];
 		res->n_cpus += !isnan(c->figures.host.load); /* it has none if it was offline */
 	}
 }
@@ -285,7 +286,7 @@ void transfer_run(struct transfer *t)
 	r->how = SHUT_WR;
 	run_start(r, stream_work, t->stream, sizeof(*t->stream),
 		  opt->seconds > 0 ? opt->warmup + opt->seconds : 0);
-	t->last = r->begin.sum;
+	t->last = r->gauge.from.sum;
 	for (i = 0; i < opt->streams; i++) {
 		t->stream[i].begin.ns = r->start_ns;
 		stream_begin(&t->stream[i], t->stream[i].begin);

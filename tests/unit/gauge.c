@@ -42,17 +42,17 @@ static int read_risen(const struct cpus *cpus, cpu_times *at, uint64_t *ns)
 static bool is_busy(struct gauge *g, double tasks)
 {
 	struct load_sample each[2];
-	struct gauge_mark from = {.sum.time = 1, .each = &each[0]};
-	struct gauge_mark to = {.sum = {.time = 3, .spin = 1, .work = 1}, .each = &each[1]};
 	struct load l;
 
 	next.tasks = tasks;
 	next.speed++;
-	each[0] = from.sum;
-	each[1] = to.sum;
-	gauge_next(g);
-	gauge_after(g, &from, &to, NULL);
-	gauge_between(g, &from.sum, &to.sum, -1, &l);
+	g->from = (struct gauge_mark){.sum.time = 1, .each = &each[0]};
+	g->to = (struct gauge_mark){.sum = {.time = 3, .spin = 1, .work = 1}, .each = &each[1]};
+	each[0] = g->from.sum;
+	each[1] = g->to.sum;
+	take_baseline(g);
+	gauge_after(g, NULL);
+	gauge_load(g, &l);
 	ok(!isnan(l.load) && l.bracketed == (next.spin > 0),
 	   "a load has a second baseline unless a CPU was held in it");
 	return l.unsafe & UNSAFE_BASELINE_BUSY;
@@ -85,21 +85,23 @@ static void test_disturbed(void)
 {
 	const struct gauge_setup setup = {.soak = true, .what = "test"};
 	const unsigned reasons[] = {UNSAFE_SOAKER_STOPPED, UNSAFE_CPU_OFFLINE};
-	struct gauge g = {.setup = &setup, .instrument = {.kind = &kind}, .baseline = BASELINE_OWN};
 	static struct load_sample each[] = {{.time = 1}, {.time = 3, .spin = 1, .work = 1}};
-	struct gauge_mark from = {.sum = each[0], .each = &each[0]};
-	struct gauge_mark to = {.sum = each[1], .each = &each[1]};
+	struct gauge g = {.setup = &setup,
+			  .instrument = {.kind = &kind},
+			  .baseline = BASELINE_OWN,
+			  .from = {.sum = each[0], .each = &each[0]},
+			  .to = {.sum = each[1], .each = &each[1]}};
 	struct load l;
 	int i;
 
 	next = (struct baseline){.spin = 1, .speed = 1};
-	to.sum.limits.now = UNSAFE_SCHEDULER;
+	g.to.sum.limits.now = UNSAFE_SCHEDULER;
 	for (i = 0; i < 4; i++) {
 		disturbed = i % 2 == 0 ? reasons[i / 2] : 0;
 		measure_idle(&g, false, &g.calibration, NULL);
 		disturbed = i % 2 == 1 ? reasons[i / 2] : 0;
-		gauge_after(&g, &from, &to, NULL);
-		gauge_between(&g, &from.sum, &to.sum, -1, &l);
+		gauge_after(&g, NULL);
+		gauge_load(&g, &l);
 		ok(l.unsafe == (UNSAFE_SCHEDULER | reasons[i / 2]) && isnan(l.load) == (i / 2 == 1),
 		   "a load has its own reason and that of the baseline %s it: %s",
 		   i % 2 == 0 ? "before" : "after", limits_format(l.unsafe));
@@ -155,24 +157,27 @@ static void test_steal(void)
 	struct gauge g = {.instrument.kind = &kind,
 			  .calibration = {.cpus.n = 2, .cpu = b, .all = b[0]}};
 	struct load_sample from[2] = {{.time = 1, .steal = 5}, {.time = 1, .steal = 5}}, to[2];
-	struct gauge_mark begin = {.each = from}, end = {.each = to};
+	const struct load *each;
 	struct load l;
 	int i;
 
-	for (i = 0; i < 2; i++) {
+	g.from.each = from;
+	g.to.each = to;
+	for (i = 0; i < 2; i++)
 		to[i] = (struct load_sample){
 			.time = 3, .spin = 1, .work = 1, .steal = 5 + 0.06 * i};
-		gauge_load_cpu(&g, &begin, &end, i, UNSAFE_WEIGHT, &l);
-		ok(l.unsafe == (UNSAFE_WEIGHT | (i == 1 ? UNSAFE_STEAL : 0)) &&
-			   near(l.steal, 0.03 * i),
+	each = gauge_load_each(&g, UNSAFE_WEIGHT);
+	for (i = 0; i < 2; i++)
+		ok(each[i].unsafe == (UNSAFE_WEIGHT | (i == 1 ? UNSAFE_STEAL : 0)) &&
+			   near(each[i].steal, 0.03 * i),
 		   "a CPU has the reasons of all, and steal if the hypervisor took 1 %% of it: CPU %d",
 		   i);
-	}
-	end.sum = (struct load_sample){.time = 4, .steal = 0.05};
-	gauge_load(&g, &begin, &end, &l);
+	free(g.each);
+	g.to.sum = (struct load_sample){.time = 4, .steal = 0.05};
+	gauge_load(&g, &l);
 	ok(l.unsafe == UNSAFE_STEAL, "two CPUs of which the hypervisor took 1.25 %% are unsafe");
-	end.sum.time = 0.19;
-	gauge_load(&g, &begin, &end, &l);
+	g.to.sum.time = 0.19;
+	gauge_load(&g, &l);
 	ok(l.unsafe == 0, "in less than 0.1 s a step of the counter is no reason");
 	gauge_between(&g, &from[1], &to[1], -1, &l);
 	ok(l.unsafe == 0, "what the hypervisor took is no reason for an interval");

@@ -31,11 +31,11 @@ static void test_host(void)
 	size_t i;
 
 	r.gauge.calibration = (struct calibration){.cpus.n = 1, .cpu = &b, .all = b};
-	r.begin.counters.ns = 1000000000;
-	r.end.counters.ns = 3000000000;
-	r.end.counters.total.interrupts = 500;
-	r.begin.sum.time = 1;
-	r.end.sum = (struct load_sample){.time = 3, .spin = 1, .work = 1};
+	r.gauge.from.counters.ns = 1000000000;
+	r.gauge.to.counters.ns = 3000000000;
+	r.gauge.to.counters.total.interrupts = 500;
+	r.gauge.from.sum.time = 1;
+	r.gauge.to.sum = (struct load_sample){.time = 3, .spin = 1, .work = 1};
 	for (i = 0; i < LENGTH(cases); i++) {
 		opt.gauge.soak = i > 0;
 		r.gauge.missing = cases[i].missing;
@@ -50,7 +50,7 @@ static void test_host(void)
 	run_host_figures(&r, &f);
 	ok(near(f.host.load, 0.5) && f.host.seconds == 2 && f.host.cpus == 1,
 	   "a host has the load between the two samples");
-	r.end.sum.steal = 0.1;
+	r.gauge.to.sum.steal = 0.1;
 	run_host_figures(&r, &f);
 	ok(f.host.unsafe == UNSAFE_STEAL, "a load of which the hypervisor took 5 %% is unsafe");
 }

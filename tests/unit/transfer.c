@@ -43,7 +43,7 @@ static void test_cpus(const struct send_options *opt)
 	static const struct instrument_kind kind;
 	static struct baseline idle = {.spin = 1, .speed = 1};
 	struct load_sample from = {.time = 1}, to = {.time = 3, .spin = 1, .work = 1};
-	struct run run = {.opt = opt, .begin.each = &from, .end.each = &to};
+	struct run run = {.opt = opt, .gauge = {.from.each = &from, .to.each = &to}};
 	struct stream_result s = {.has_receipt = false};
 	struct transfer t = {.opt = opt, .run = &run, .result.stream = &s};
 
@@ -54,6 +54,7 @@ static void test_cpus(const struct send_options *opt)
 	ok(t.result.n_cpus == 1 && t.result.cpu[0].figures.host.unsafe == UNSAFE_STEAL,
 	   "what makes the host's load unsafe makes that of each CPU unsafe");
 	free(t.result.cpu);
+	free(run.gauge.each);
 }
 
 int main(void)
