@@ -15,6 +15,7 @@ static struct receive_options opt = {
 	.idle_timeout = 60,
 	.family = AF_UNSPEC,
 	.interval = 5,
+	.gauge = {.parks = true, .wait = SOAK_WAIT},
 };
 
 static _Atomic int stop; /* the signal that ends the program */

@@ -20,6 +20,10 @@ struct instrument;
 struct windows;
 
 struct instrument_kind {
+	/* Starts to measure these CPUs, as the members of *in say.  Returns NULL, or why it cannot be. */
+	const char *(*start)(struct instrument *in, const struct cpus *cpus);
+	void (*stop)(struct instrument *in);
+
 	/*
 	 * Reads a sample of each of these CPUs, which are ascending, and behind them one of all; for a baseline it may
 	 * take 20 ms, to be more exact.  Dies if the soakers have ended.
@@ -33,15 +37,35 @@ struct instrument_kind {
 
 struct instrument {
 	const struct instrument_kind *kind; /* NULL: the load is not measured */
-	struct soaker *soaker;              /* of by_soaking; otherwise NULL */
+	bool by_clock; /* of by_idle_time: BPF programs count, not the columns of /proc/stat */
+	bool parks;    /* of by_soaking: the soakers sleep beside those of another program */
+	double wait;   /* of by_soaking: seconds for another set of soakers to end */
+	struct lock_holder holder; /* the program that has the CPUs soaked; pid is -1 if none has */
+	struct soaker *soaker;     /* of by_soaking; otherwise NULL */
 	bool whole; /* of by_idle_time: the CPUs measured are all that the machine has */
 	int online; /* of by_idle_time: if more CPUs are online, one has come that is not measured */
 	struct profile *profile;  /* of what the CPUs do; NULL: there is none */
 	struct idle_clock *clock; /* of by_idle_time; NULL: the columns of /proc/stat count */
 };
 
-/* The instruments.  What is spun is, of by_idle_time, time asleep. */
-extern const struct instrument_kind by_soaking, by_idle_time;
+/* How much idle work was done: soaker.h. */
+extern const struct instrument_kind by_soaking;
+
+/*
+ * How long the CPUs slept, as the kernel counts it: the instrument that disturbs nothing.  What is spun is time asleep.
+ *
+ * The kernel measures the columns idle and iowait of /proc/stat (proc_stat(5)) where it has NO_HZ: from
+ * the entry of the idle loop to its exit or the next interrupt, up to the reading (get_cpu_idle_time_us(),
+ * kernel/time/tick-sched.c).  It samples all other columns at ticks.  From Linux 7.2 on, and on CPUs of nohz_full,
+ * it measures idle time only in part: BPF programs then count it at the same places (idle_clock.h).
+ *
+ * The columns count if the kernel measures them and in->by_clock is false; otherwise the clock.  For either a trial
+ * decides.  On one CPU, for a fifth of a second, a thread works for 1 ms in every 4 ms, and its own CPU clock tells
+ * for how long; the clock must also see the interrupts that wake it.  If other programs disturb the trial it is
+ * repeated; programs that start together try one after the other.  Where neither measures, it is as if a CPU never
+ * slept.
+ */
+extern const struct instrument_kind by_idle_time;
 
 #define WINDOWS_MAX 20
 

@@ -1,7 +1,5 @@
 #include "lib/load/gauge.h"
 
-#include "lib/load/idle.h"
-
 struct cpus gauge_cpus(const struct gauge_setup *setup)
 {
 	return cpus_to_soak(setup->n_cpus, &setup->on);
@@ -162,7 +160,8 @@ static void take_baseline(struct gauge *g)
  * Starting an instrument.
  */
 
-void gauge_open_profile(struct gauge *g)
+/* Opens the profile of the soakers, if one is asked for, or prints why there is none. */
+static void open_profile(struct gauge *g)
 {
 	struct instrument *in = &g->instrument;
 	const struct cpus *cpus = &g->calibration.cpus;
@@ -185,24 +184,26 @@ void gauge_open_profile(struct gauge *g)
 
 bool gauge_start_instrument(struct gauge *g)
 {
-	const bool soak = g->setup->soak, by_clock = g->setup->idle == IDLE_BY_CLOCK;
-	const struct cpus *cpus = &g->calibration.cpus;
-	struct instrument in = {.kind = &by_soaking};
-	struct lock_holder h = {.pid = -1};
-	const char *why = soak ? soaker_start(&in.soaker, cpus, g->setup->wait, false, &h)
-			       : idle_start(&in, cpus, by_clock);
+	const struct gauge_setup *setup = g->setup;
+	struct instrument in = {.kind = setup->soak ? &by_soaking : &by_idle_time,
+				.by_clock = setup->idle == IDLE_BY_CLOCK,
+				.parks = setup->parks,
+				.wait = setup->wait,
+				.holder.pid = -1};
+	const char *why = in.kind->start(&in, &g->calibration.cpus);
 
 	if (why == NULL) {
-		if (!soak && g->setup->debug)
+		if (!setup->soak && setup->debug)
 			warnx("idle time is counted by %s",
 			      in.clock != NULL ? "BPF programs" : "the kernel, in /proc/stat");
 		g->instrument = in;
-		gauge_open_profile(g);
-		profile_start(g->instrument.profile);
+		open_profile(g);
+		if (in.holder.pid < 0)
+			profile_start(g->instrument.profile);
 		return true;
 	}
-	g->missing = h.pid >= 0 ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
-	if (g->setup->never_idle || (!soak && by_clock))
+	g->missing = in.holder.pid >= 0 ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
+	if (setup->never_idle || (setup->soak ? setup->parks : in.by_clock))
 		die("%s", why);
 	if (is_first_line(g, g->missing))
 		warnx("the load is not measured: %s", why);
@@ -322,9 +323,8 @@ bool gauge_measures(const struct gauge *g)
 void gauge_stop(struct gauge *g)
 {
 	profile_close(g->instrument.profile);
-	if (g->instrument.soaker != NULL)
-		soaker_stop(g->instrument.soaker);
-	idle_stop(&g->instrument);
+	if (g->instrument.kind != NULL)
+		g->instrument.kind->stop(&g->instrument);
 	g->instrument = (struct instrument){.kind = NULL};
 	free(g->after.cpu);
 	if (g->calibration.cpu != g->file.cpu)

@@ -35,6 +35,7 @@ struct gauge_setup {
 	int idle;        /* by idle time: IDLE_BY_*; 0, and no soaking: the load is not measured */
 	bool debug;      /* what counts idle time is printed on stderr */
 	bool never_idle; /* soaking needs a calibration, and of idle time nothing is subtracted */
+	bool parks;      /* soakers may sleep, and the program ends if they cannot be started */
 	bool own;        /* soaking: a calibration file is not read */
 	bool profile;    /* soaking: what the CPUs do is sampled, too */
 	const char *stacks; /* the file for the stacks of these samples; NULL: none */
@@ -96,7 +97,10 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup);
  */
 bool gauge_start(struct gauge *g, double seconds);
 
-/* The first half of gauge_start(): no baseline is measured. */
+/*
+ * The first half of gauge_start(): no baseline is measured.  Of soakers that park nothing is measured while
+ * g->instrument.holder has the CPUs.
+ */
 bool gauge_start_instrument(struct gauge *g);
 
 /*
@@ -106,9 +110,6 @@ bool gauge_start_instrument(struct gauge *g);
  */
 const char *gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 			    const _Atomic int *stop);
-
-/* Opens the profile of the soakers, if one is asked for, or prints why there is none. */
-void gauge_open_profile(struct gauge *g);
 
 /* Whether a load is being measured. */
 bool gauge_measures(const struct gauge *g);

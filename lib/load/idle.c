@@ -1,4 +1,4 @@
-#include "lib/load/idle.h"
+#include "lib/load/baseline.h"
 
 #include <sys/file.h>
 
@@ -246,6 +246,14 @@ static const char *visit_cpus(const struct cpus *cpus)
 	return NULL;
 }
 
+static void stop(struct instrument *in)
+{
+	if (in->clock != NULL)
+		idle_clock_close(in->clock);
+	free(in->clock);
+	in->clock = NULL;
+}
+
 /* Opens the clock.  Returns NULL, or why it cannot be had here, or a trial shows that it does not count. */
 static const char *clock_start(struct instrument *in, const struct cpus *cpus, bool *busy)
 {
@@ -258,11 +266,11 @@ static const char *clock_start(struct instrument *in, const struct cpus *cpus, b
 	if (why == NULL)
 		why = trial(in->clock, cpus, busy);
 	if (why != NULL)
-		idle_stop(in);
+		stop(in);
 	return why;
 }
 
-const char *idle_start(struct instrument *in, const struct cpus *cpus, bool by_clock)
+static const char *start(struct instrument *in, const struct cpus *cpus)
 {
 	const int missing = find_missing(cpus);
 	const char *columns = "", *clock = "";
@@ -270,13 +278,12 @@ const char *idle_start(struct instrument *in, const struct cpus *cpus, bool by_c
 	cpu_mask bound;
 	int turn;
 
-	*in = (struct instrument){.kind = &by_idle_time};
 	in->whole = cpus_are_all(cpus);
 	in->online = cpus->n == sysconf(_SC_NPROCESSORS_ONLN) ? cpus->n : CPUS_MAX;
 	if (missing >= 0)
 		return text_of("--idle: " NOT_COUNTED, missing);
 	sched_getaffinity(0, sizeof(bound), bound);
-	if (!by_clock)
+	if (!in->by_clock)
 		columns = cpu_times_check(cpus);
 	turn = turn_take();
 	if (columns == NULL)
@@ -288,19 +295,11 @@ const char *idle_start(struct instrument *in, const struct cpus *cpus, bool by_c
 	sched_setaffinity(0, sizeof(bound), bound);
 	if (columns == NULL || clock == NULL)
 		return NULL;
-	if (by_clock)
+	if (in->by_clock)
 		return text_of("--idle=clock: %s", clock);
 	if (busy)
 		return text_of("--idle: %s", *clock != '\0' ? clock : columns);
 	return text_of("--idle: %s; and %s; or " SOAK_INSTEAD, columns, clock);
-}
-
-void idle_stop(struct instrument *in)
-{
-	if (in->clock != NULL)
-		idle_clock_close(in->clock);
-	free(in->clock);
-	in->clock = NULL;
 }
 
 /*
@@ -462,4 +461,4 @@ static void store_shares(const struct windows *w, int n, struct calibration *c)
 	c->all = share(w, n, i);
 }
 
-const struct instrument_kind by_idle_time = {.read = read_all, .shares = store_shares};
+const struct instrument_kind by_idle_time = {start, stop, read_all, store_shares};

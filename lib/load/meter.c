@@ -130,26 +130,29 @@ static void baseline_take(struct meter *m)
 /* Names the program that soaks, unless it was the last one named. */
 static void name_holder(struct meter *m)
 {
-	if (m->named != m->holder.pid)
+	const struct lock_holder *h = &m->gauge.instrument.holder;
+
+	if (m->named != h->pid)
 		warnx("the load is not measured while %s (pid %d) soaks the CPUs: stop it, or start "
 		      "zcs without -c (on one host one -c measures both ends)",
-		      m->holder.name, m->holder.pid);
-	m->named = m->holder.pid;
+		      h->name, h->pid);
+	m->named = h->pid;
 }
 
 static struct step parked(struct meter *m, uint64_t now, bool clients)
 {
 	const uint64_t calm = clients ? 0 : m->idle_ns + CALM_NS;
+	struct instrument *in = &m->gauge.instrument;
 	const uint64_t at = m->retry_ns > calm ? m->retry_ns : calm;
 
 	/* The soakers run for clients if there is a baseline, and without clients to measure the first one. */
-	if (clients != (m->gauge.calibration.cpu != NULL) || m->gauge.instrument.soaker == NULL)
+	if (clients != (m->gauge.calibration.cpu != NULL) || in->soaker == NULL)
 		return (struct step){METER_PARKED, NEVER};
 	if (now < at)
 		return (struct step){m->state, at};
 	m->retry_ns = now + RETRY_NS;
-	if (soaker_unpark(m->gauge.instrument.soaker, &m->holder)) {
-		profile_start(m->gauge.instrument.profile);
+	if (soaker_unpark(in->soaker, &in->holder)) {
+		profile_start(in->profile);
 		return (struct step){METER_SETTLING, now + SOAK_SETTLE_NS};
 	}
 	if (clients)
@@ -229,28 +232,19 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 {
 	struct gauge *g = &m->gauge;
 	struct calibration *c = &g->calibration;
-	const char *why;
 
 	gauge_prepare_or_die(g, setup);
 	g->baseline = c->cpu != NULL ? BASELINE_FILE : BASELINE_IDLE;
 	m->wanted = true;
-	m->named = m->holder.pid = -1;
+	m->named = -1;
 	pthread_rwlock_init(&m->lock, NULL);
-	if (setup->soak) {
-		g->instrument.kind = &by_soaking;
-		why = soaker_start(&g->instrument.soaker, &c->cpus, SOAK_WAIT, true, &m->holder);
-		if (why != NULL)
-			die("%s", why);
-		gauge_open_profile(g);
-	} else if (!gauge_start_instrument(g)) {
+	if (!gauge_start_instrument(g))
 		return;
-	}
-	if (m->holder.pid >= 0) {
+	if (g->instrument.holder.pid >= 0) {
 		name_holder(m);
 		return;
 	}
 	if (g->baseline == BASELINE_IDLE) {
-		profile_start(g->instrument.profile);
 		baseline_measure(&g->instrument, c, 0, NULL);
 		if (baseline_starved(c) >= 0) {
 			baseline_warn_starved(c, "at the", "start",

@@ -44,11 +44,10 @@ struct meter {
 	_Atomic enum meter_state state; /* which the main thread alone changes */
 
 	/* Only the main thread uses these; times are of now_ns(). */
-	uint64_t due_ns;           /* when meter_look() must be called; UINT64_MAX: need not be */
-	uint64_t retry_ns;         /* when the lock, or a first baseline, may be tried again */
-	uint64_t idle_ns;          /* since when there has been no client; 0: there are clients */
-	struct lock_holder holder; /* the program that soaks, in METER_BLOCKED */
-	pid_t named;               /* the program that was last named on stderr; -1: none */
+	uint64_t due_ns;   /* when meter_look() must be called; UINT64_MAX: need not be */
+	uint64_t retry_ns; /* when the lock, or a first baseline, may be tried again */
+	uint64_t idle_ns;  /* since when there has been no client; 0: there are clients */
+	pid_t named;       /* the program that was last named on stderr; -1: none */
 
 	/* A measurement of the idle machine, in a thread of its own. */
 	pthread_t thread;

@@ -2,6 +2,16 @@
 #include "lib/load/keeper.h"
 #include "lib/load/statistics.h"
 
+static const char *start(struct instrument *in, const struct cpus *cpus)
+{
+	return soaker_start(&in->soaker, cpus, in->wait, in->parks, &in->holder);
+}
+
+static void stop(struct instrument *in)
+{
+	soaker_stop(in->soaker);
+}
+
 static void read_soakers(const struct instrument *in, const struct cpus *cpus,
 			 struct load_sample *at, bool for_baseline)
 {
@@ -76,4 +86,4 @@ static void store_shares(const struct windows *w, int n, struct calibration *c)
 	mean_of_middle(all_spin, n, &c->all.spin, &c->all.spin_sd);
 }
 
-const struct instrument_kind by_soaking = {.read = read_soakers, .shares = store_shares};
+const struct instrument_kind by_soaking = {start, stop, read_soakers, store_shares};

@@ -183,23 +183,24 @@ static void test_trial(void)
 	const char *why;
 	cpu_mask before, after;
 	struct cpus online;
-	struct instrument in;
+	struct instrument in = {.kind = &by_idle_time};
 	bool tried;
 
 	cpus_online(&online);
 	sched_getaffinity(0, sizeof(before), before);
-	why = idle_start(&in, &online, false);
+	why = start(&in, &online);
 	tried = why == NULL;
 	ok(in.whole &&
 		   (tried || strstr(why, "never sleeps") != NULL ||
 		    strstr(why, "machine is busy") != NULL || strstr(why, "not measure") != NULL),
 	   "idle time is measured, or there is a line why not");
-	idle_stop(&in);
-	why = idle_start(&in, &online, true);
+	stop(&in);
+	in.by_clock = true;
+	why = start(&in, &online);
 	tried = why == NULL;
 	ok(tried == (in.clock != NULL) && (tried || strncmp(why, "--idle=clock: ", 14) == 0),
 	   "the clock counts, or there is a line why not");
-	idle_stop(&in);
+	stop(&in);
 	sched_getaffinity(0, sizeof(after), after);
 	ok(memcmp(before, after, sizeof(before)) == 0,
 	   "the trial leaves the thread on all its CPUs");

@@ -136,6 +136,11 @@ static void read_nothing(const struct instrument *in, const struct cpus *cpus,
 	at[0] = at[cpus->n] = (struct load_sample){.time = 1};
 }
 
+static void stop_nothing(struct instrument *in)
+{
+	(void)in;
+}
+
 static void keep_tasks(const struct windows *w, int n, struct calibration *c)
 {
 	(void)w;
@@ -169,7 +174,7 @@ static bool has_renewed(bool disturbed)
 /* Idle time that cannot be measured; and one whose baseline is renewed. */
 static void test_idle(void)
 {
-	static const struct instrument_kind kind = {read_nothing, keep_tasks};
+	static const struct instrument_kind kind = {NULL, stop_nothing, read_nothing, keep_tasks};
 
 	m = (struct meter){.wanted = true, .gauge.baseline = BASELINE_IDLE};
 	pthread_rwlock_init(&m.lock, NULL);
