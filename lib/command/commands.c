@@ -135,7 +135,7 @@ static void note(struct commands *c)
  */
 
 /*
- * Runs a command until it ends, and stores in c->to what was counted until then.  A signal that is to end the comparison
+ * Runs a command until it ends, and ends what is measured.  A signal that is to end the comparison
  * goes to the command's session, a second one ends it.  Returns NULL or how the command failed.
  */
 static const char *run_command(struct commands *c, const char *text)
