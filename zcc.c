@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 	first = options_parse(&opt, argc, argv);
 	rep.json.stream = opt.json == JSON_EVENTS;
 	if (opt.calibrate) {
-		gauge_calibrate_or_die(&opt.gauge, opt.force);
+		gauge_calibrate_or_die(&opt.gauge, false);
 		return EXIT_SUCCESS;
 	}
 	if (opt.compare.compare != NULL) {

@@ -67,7 +67,7 @@ static bool write_builtin(int fd, uint64_t state)
 	return true;
 }
 
-void fileset_open(struct fileset *set, char **names, int n, bool zeros)
+void fileset_open(struct fileset *set, char **names, int n)
 {
 	const uint64_t descriptors = files_allow_most();
 	struct file f;
@@ -85,7 +85,7 @@ void fileset_open(struct fileset *set, char **names, int n, bool zeros)
 		f = (struct file){.name = "built-in",
 				  .fd = memfd_create("zcc-builtin", MFD_CLOEXEC),
 				  .size = BUILTIN_SIZE};
-		if (f.fd < 0 || !write_builtin(f.fd, zeros ? 0 : (uint64_t)i + 1))
+		if (f.fd < 0 || !write_builtin(f.fd, (uint64_t)i + 1))
 			die_errno("built-in file set");
 		add_file(set, &f);
 	}

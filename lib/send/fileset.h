@@ -1,7 +1,7 @@
 /*
  * fileset.h: the files that zcc sends, or the set that is built in.
  *
- *	fileset_open(&set, argv + optind, argc - optind, false);
+ *	fileset_open(&set, argv + optind, argc - optind);
  *	fileset_preload(&set);	(if they are to be sent from memory)
  *	for (i = 0; i < set.n; i++)
  *		send_file(&set.file[i]);
@@ -35,7 +35,7 @@ struct fileset {
  * a line on stderr.  Raises the limit of descriptors, of which files, as they stay open, may have half.  Dies if
  * they need more, if no file is left, or if a loop has more entries than the wire can count.
  */
-void fileset_open(struct fileset *set, char **names, int n, bool zeros);
+void fileset_open(struct fileset *set, char **names, int n);
 
 /*
  * Reads all files into memory, which the streams share; each begins with a page.  Dies if they take more than

@@ -57,14 +57,6 @@ static void take_method(const struct option_row *o, char *text, void *to)
 	*method = &send_methods[method_place(text)];
 }
 
-static void take_content(const struct option_row *o, char *text, void *to)
-{
-	static const char *const names[] = {"random", "zeros"};
-
-	(void)o;
-	*(bool *)to = arg_name("--content", text, names, 2, sizeof(names[0])) == 1;
-}
-
 /*
  * The table.
  */
@@ -75,7 +67,7 @@ static void take_content(const struct option_row *o, char *text, void *to)
 static const struct option_row rows[] = {
 	{.help = "Usage: zcc [OPTION...] -s HOST [FILE...]\n"
 		 "       zcc [OPTION...] -s HOST --request=SIZE\n"
-		 "       zcc -C [--force] [-N N] [-f FILE]\n"
+		 "       zcc -C [-N N] [-f FILE]\n"
 		 "       zcc --compare OLD NEW\n"
 		 "Send files to zcs over TCP and print the throughput; with -c, also the CPU load\n"
 		 "and what each KiB cost.  Without FILE, zcc sends a built-in set: 63 files of\n"
@@ -92,15 +84,13 @@ static const struct option_row rows[] = {
 	 AT(SECONDS, warmup), .max = WARMUP_MAX, .not_with = "--raw"},
 	{"P", "streams", "N", "open N connections (default 1); each sends all files",
 	 AT(INT, streams), .is_list = 4, .min = 1, .max = STREAMS_MAX},
-	{"", "content", "WHAT", "fill the built-in set with random bytes (default) or zeros",
-	 TAKE(TEXT, zeros, take_content), .alone = true},
 	{"", "raw", NULL, "send no headers and expect no receipt: for a server that is not zcs",
 	 AT(FLAG, raw)},
 	{"", "request", "SIZE",
 	 "open connections that each ask a zcs --reply for SIZE bytes: -n of them (default 100), "
 	 "or for -t seconds; of a list such as 10,1k one size after the other",
 	 TAKE(SIZE, requests, take_sizes), .max = UINT32_MAX, .alone = true,
-	 .not_with = "--raw --warmup --content --buffer-size --method --send --write -Z "
+	 .not_with = "--raw --warmup --buffer-size --method --send --write -Z "
 		     "--preload --bytes --cork --runs --precision --save --against --dry-run",
 	 .is_shared = true},
 	{"", "keep", NULL,
@@ -219,8 +209,6 @@ static const struct option_row rows[] = {
 	{"C", "calibrate", NULL, "calibrate on the idle host, for 5 seconds, and exit",
 	 AT(FLAG, calibrate), .alone = true,
 	 .not_with = "--server --request --cpu-load --idle --json --json-stream"},
-	{"", "force", NULL, "with -C, calibrate even if the host is busy", AT(FLAG, force),
-	 .only_with = "-C"},
 	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", AT(INT, gauge.n_cpus),
 	 .min = 1, .max = CPUS_MAX, .only_with = "-c or --idle or -C", .not_with = "--on-cpus"},
 	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", AT(CPUS, gauge.on),
@@ -261,6 +249,9 @@ static const struct option_row rows[] = {
 		 "  zcc -s receiver -t 10               send for 10 seconds, print the throughput\n"
 		 "  zcc -c -s receiver -t 10 -m send    the same by send(), with load and cost\n"},
 	{"", "columns", .instead = "the figures of each run are in --json, which jq(1) filters"},
+	/* Options of 1.x. */
+	{"", "content", .instead = "send a file of zeros: truncate -s 22m FILE"},
+	{"", "force", .instead = "calibrate a busy host by cyclesoak -C --force"},
 	/* Options of iperf3 that zcc lacks. */
 	{"R", "reverse", .instead = "there is no reverse mode: run zcs here and zcc there"},
 	{"", "bidir", .instead = "zcc only sends: run zcs and zcc on both hosts"},

@@ -63,8 +63,7 @@ struct send_options {
 	bool keep;                  /* all requests of a thread are made over one connection */
 	bool preload;               /* the files are sent from memory */
 	uint64_t bytes;             /* that all streams send together; 0: not limited so */
-	bool calibrate, force;      /* -C, and whether the host may be busy */
-	bool zeros;                 /* the built-in set is zeros, not random */
+	bool calibrate;             /* -C */
 	struct options_given given; /* on the command line */
 };
 

@@ -180,8 +180,7 @@ static void print_target(const struct send_options *opt, const struct send_resul
 		wrap_add(&w, ", ", "%d streams", opt->streams);
 	report("\n");
 	if (res->set->builtin)
-		report("  %d built-in files of %d KiB%s", BUILTIN_FILES, BUILTIN_SIZE / 1024,
-		       opt->zeros ? " of zeros" : "");
+		report("  %d built-in files of %d KiB", BUILTIN_FILES, BUILTIN_SIZE / 1024);
 	else
 		report("  %zu file%s of %s byte%s", res->set->n, plural(res->set->n),
 		       grouped((double)res->set->bytes), plural(res->set->bytes));

@@ -147,10 +147,8 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
  */
 static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MAX])
 {
-	struct transfer t = {.opt = &a->now,
-			     .run = a->run,
-			     .report = a->report,
-			     .result.set = &a->set[a->now.zeros]};
+	struct transfer t = {
+		.opt = &a->now, .run = a->run, .report = a->report, .result.set = &a->set};
 	const char *error;
 
 	if (transfer_open(&t)) {
@@ -345,7 +343,7 @@ void trials_die(void *trials, const char *why)
 static void open_files(const struct send_options *opt, struct fileset *set, char **names, int n)
 {
 	if (set->n == 0)
-		fileset_open(set, names, n, opt->zeros);
+		fileset_open(set, names, n);
 	if (opt->bytes > 0 && set->bytes == 0)
 		die("--bytes: the files are empty");
 	if (opt->preload && set->file[0].data == NULL)
@@ -403,9 +401,9 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 	rounds_read_or_die(&a->rounds);
 	for (i = 0; i < opt->n_words; i++) {
 		options_of_run(opt, i, &of);
-		open_files(&of, &a->set[of.zeros], names, n);
+		open_files(&of, &a->set, names, n);
 	}
-	if (a->set[opt->zeros].bytes == 0)
+	if (a->set.bytes == 0)
 		warnx("the files have 0 bytes, as those of /proc seem to have: no data are sent");
 	if (a->settings.n > 0)
 		a->connected(); /* a signal is to restore the first */
@@ -416,11 +414,11 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 		(void)settings_restore(a->run->stop > 0);
 	}
 	if (error == NULL)
-		error = fileset_error(&a->set[opt->zeros], why);
+		error = fileset_error(&a->set, why);
 	if (c->is_wanted && a->plan.rounds > 0)
 		comparison_print(c, error);
-	for (i = 0; i < 2 && !a->run->is_broken; i++)
-		fileset_close(&a->set[i]);
+	if (!a->run->is_broken)
+		fileset_close(&a->set);
 	rounds_close(&a->rounds);
 	plan_close(&a->plan);
 	return error;

@@ -18,7 +18,7 @@ struct trials {
 	struct run *run;
 	struct send_report *report;
 	void (*connected)(void); /* called once a signal is to end the run, not the program */
-	struct fileset set[2]; /* the built-in set is random, or zeros; other files are the first */
+	struct fileset set;
 	struct plan plan;
 	struct comparison comparison;
 	struct rounds rounds;

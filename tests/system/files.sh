@@ -35,7 +35,8 @@ writes()
 	'zcc --save') $before "$zcc" -q -s 0 -p "$PORT" --congestion reno -r 1 --save "$3" "$top/tiny" ;;
 	'zcc --profile-stacks') $before "$zcc" -q -c --profile-stacks "$3" -s 0 -p "$PORT" "$top/tiny" ;;
 	'cyclesoak --profile-stacks') $before "$cyclesoak" --profile-stacks "$3" -- true ;;
-	'zcc --calibration' | 'cyclesoak --calibration') $before "$BIN/$1" -C --force -N 1 -f "$3" ;;
+	'zcc --calibration') $before "$zcc" -C -N 1 -f "$3" ;;
+	'cyclesoak --calibration') $before "$cyclesoak" -C --force -N 1 -f "$3" ;;
 	'cyclesoak --save') $before "$cyclesoak" --idle -r 1 --save "$3" -- true ;;
 	'cyclesoak --output') $before "$cyclesoak" --idle --output "$3" -- true ;;
 	'zc-plot --output') $before "$BIN/zc-plot" -o "$3" "$top/json" ;;

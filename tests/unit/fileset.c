@@ -39,7 +39,7 @@ static void open_many(void *arg)
 	const struct rlimit few = {6, 6};
 
 	setrlimit(RLIMIT_NOFILE, &few);
-	fileset_open(arg, names, 4, false);
+	fileset_open(arg, names, 4);
 }
 
 static void test_many(void)
