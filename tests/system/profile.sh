@@ -134,7 +134,8 @@ it 'zcs --profile: the receipt has its groups; as another user, too'; ( begin
 	holds out '.end.remote.profile | .samples > 0 and .data_copy_us_per_kib != null'
 ); ok
 it '--against a session with a profile: not without one'; ( begin
-	printf '# zcc 1.1.0, x\n# --profile: given\n# files: 1\nround\tmethod\tblksize\tnum_streams\n1\tsendfile\t1048576\t1\n' >with
+	exits 0 "$zcc" -q -s 0 -p "$PORT" --congestion reno -r 1 --save without file
+	sed 's/^\([0-9a-f]*\t#\t\)--server: .*/&\n\1--profile: given/' without >with
 	exits 1 "$zcc" -s 0 -p "$PORT" --against with file
 	grep -x 'zcc: --against: with was measured with --profile, which disturbs what it measures: give it' err
 ); ok
