@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/un.h>
 
+#include "lib/net/tls.h"
 #include "lib/receive/group.h"
 #include "lib/report/usage.h"
 
@@ -82,11 +83,15 @@ static int run(struct context *x)
 	socklen_t len = sizeof(ss);
 	sigset_t unblocked;
 	int listener = open_all(x), status;
+	const char *why;
 
 	if (opt.user != NULL)
 		privileges_drop_or_die(opt.user);
 	if (!opt.reply)
 		receiver_try_or_die(opt.method);
+	why = opt.tls != NULL ? tls_try(opt.tls) : NULL;
+	if (why != NULL)
+		die("--tls: %s", why);
 	catch_stop_signals_waiting(on_signal, &unblocked);
 	notify_ready();
 	/* With `-p 0` only the kernel knows the port. */
@@ -188,6 +193,10 @@ static const struct option_row rows[] = {
 	{"", "bind-dev", "DEVICE", "serve only what arrives by this interface",
 	 AT(DEVICE, sock.device)},
 	{"", "mptcp", NULL, "accept Multipath TCP, besides TCP", AT(FLAG, sock.mptcp)},
+	{"", "tls", "CIPHER",
+	 "decrypt what zcc --tls sends, by kernel TLS 1.3 with a key that all know: this measures "
+	 "and protects nothing; aes-128-gcm (default), aes-256-gcm or chacha20-poly1305",
+	 AT(CIPHER, tls), .optional = true, .not_with = "--raw --mptcp --reply"},
 	{"4", NULL, NULL, "listen on IPv4 only (default: both)", AT(CONSTANT, family),
 	 .min = AF_INET, .not_with = "-6"},
 	{"6", NULL, NULL, "listen on IPv6 only", AT(CONSTANT, family), .min = AF_INET6},
@@ -259,6 +268,9 @@ static void read_options(int argc, char **argv)
 	opt.gauge.debug = opt.debug;
 	if (opt.method->maps && opt.sock.mptcp)
 		usage_error("-m %s needs TCP: it cannot be combined with --mptcp",
+			    opt.method->name);
+	if (opt.method->lacks_tls && opt.tls != NULL)
+		usage_error("-m %s and --tls cannot be used together: kernel TLS lacks it",
 			    opt.method->name);
 	sock_warn_of_interval(&opt.sock);
 	if (opt.port == NULL)

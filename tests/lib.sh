@@ -389,13 +389,13 @@ if [ "$SLOW" -gt 1 ]; then
 	}
 fi
 
-# in_guest [option...]: the test is run by tests/vm, with these options, on the latest kernel that it has, whose checks are
+# in_guest [option...]: the test is run by tests/vm, with these options, on $KERNEL or the latest kernel that it has, whose checks are
 # the test's own; in the guest it goes on
 in_guest()
 {
 	[ "$GUEST" != yes ] || return 0
 	own_tmpdir
-	kernel=$("$TOP/tests/vm" list | sed '/-rt/d; s/ .*//' | sort -V | tail -n 1)
+	kernel=${KERNEL:-$("$TOP/tests/vm" list | sed '/-rt/d; s/ .*//' | sort -V | tail -n 1)}
 	"$TOP/tests/vm" "$@" "${kernel:-none}" -- \
 	    sh -c 'cd /tmp && GUEST=yes SLOW=8 exec sh "$TOP/tests/system/$1.sh"' sh "$(basename "$0" .sh)" >out 2>err
 	status=$?

@@ -32,6 +32,10 @@ static const struct {
 	 "*queued_spin_lock_slowpath *queued_read_lock_slowpath *queued_write_lock_slowpath "
 	 "__mutex_lock* mutex_spin_on_owner mutex_optimistic* osq_lock osq_unlock rwsem_* "
 	 "__rwsem* __lock_sock __pv_queued_* __pv_kick* percpu_rwsem*"},
+	/* Before the filters: bpf_exec_tx_verdict sends every record. */
+	{PROFILE_CRYPTO,
+	 "tls_* bpf_exec_tx_verdict crypto_* gcm* aes* *_aes_* *ghash* gf128mul_* chacha* hchacha_* *poly1305* poly_* "
+	 "aead_* skcipher_* scatterwalk_* rfc4106_* rfc7539_* seqiv_* [tls]"},
 	{PROFILE_FILTERS,
 	 "nf_* nft_* ipt_* xt_* ebt_* nfnetlink* __nf_* ip_vs_* bpf_* __bpf_* ___bpf_* "
 	 "sk_filter* apparmor_* selinux_* security_* smack_* tomoyo_* aa_* tcf_* cls_* __cgroup_bpf_* "
@@ -45,7 +49,7 @@ static const struct {
 	 "kernel_sendmsg kernel_recvmsg ____sys_sendmsg ____sys_recvmsg ___sys_* __sys_sendto "
 	 "__sys_recvfrom __sys_sendmsg __sys_recvmsg __x64_sys_send* __x64_sys_recv* "
 	 "sockfd_* move_addr_* import_iovec __import_iovec csum_* secure_* siphash* __siphash* "
-	 "lookup_reuseport* reuseport_* packet_* unix_* tls_* [tls]"},
+	 "lookup_reuseport* reuseport_* packet_* unix_*"},
 	{PROFILE_SKB,
 	 "skb_* __skb_* ___skb_* alloc_skb* __alloc_skb kfree_skb* __kfree_skb* kfree_skbmem consume_skb "
 	 "__consume_* __napi_alloc_* napi_alloc_* napi_build_* napi_skb_* napi_consume_skb napi_get_* "

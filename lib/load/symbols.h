@@ -14,6 +14,7 @@
 #define PROFILE_EACH(GROUP)                                                                        \
 	GROUP(PROFILE_COPY, "data_copy", "data copy")                                              \
 	GROUP(PROFILE_TCP, "tcp_ip", "TCP/IP")                                                     \
+	GROUP(PROFILE_CRYPTO, "crypto", "TLS, ciphers")                                            \
 	GROUP(PROFILE_SKB, "skb", "socket buffers")                                                \
 	GROUP(PROFILE_DEVICE, "device", "network device")                                          \
 	GROUP(PROFILE_MEMORY, "memory", "memory")                                                  \

@@ -195,9 +195,9 @@ static void message_add(struct route_message *m, unsigned short type, const void
 	m->nh.nlmsg_len += RTA_ALIGN(head.rta_len);
 }
 
-bool netlink_ask(struct nlmsghdr *m, size_t size, unsigned short answer)
+bool netlink_ask(int protocol, struct nlmsghdr *m, size_t size, unsigned short answer)
 {
-	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
 	ssize_t n = -1;
 
 	if (fd < 0)
@@ -249,7 +249,7 @@ static unsigned route_find(int fd, unsigned device, const struct sockaddr *peer,
 	if (*sport != 0) /* NOLINT(clang-analyzer-core.*): the family has a port */
 		message_add(&m, ROUTE_SPORT, sport, sizeof(*sport));
 	message_add(&m, ROUTE_DPORT, dport, sizeof(*dport));
-	if (!netlink_ask(&m.nh, sizeof(m), RTM_NEWROUTE))
+	if (!netlink_ask(NETLINK_ROUTE, &m.nh, sizeof(m), RTM_NEWROUTE))
 		return 0;
 	for (left = (int)RTM_PAYLOAD(&m.nh); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
 		if (a->rta_type == RTA_OIF)

@@ -87,10 +87,10 @@ void sock_interface(int fd, const struct sockaddr *peer, char name[IF_NAMESIZE])
 struct nlmsghdr;
 
 /*
- * Asks the kernel by a message of rtnetlink(7), and stores the answer in its place, of `size` bytes.  False if the answer
+ * Asks the kernel by a message of a protocol of netlink(7), and stores the answer in its place, of `size` bytes.  False if the answer
  * has another type.
  */
-bool netlink_ask(struct nlmsghdr *m, size_t size, unsigned short answer);
+bool netlink_ask(int protocol, struct nlmsghdr *m, size_t size, unsigned short answer);
 
 /* A close-on-exec pipe as large as the kernel allows, at most 1 MiB; *size is its size in bytes. */
 int pipe_large(int fd[2], size_t *size);

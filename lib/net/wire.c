@@ -102,6 +102,12 @@ bool wire_begun(const struct wire *w)
 	return w->state == WIRE_RAW ? w->bytes > 0 : w->state != WIRE_LOOPS;
 }
 
+bool wire_is_tls(const struct wire *w)
+{
+	return !w->forever && w->loops_left == 0x17030300 - 1 && w->files_left >> 24 <= 0x15 &&
+	       w->files_left >> 24 >= 0x14;
+}
+
 bool wire_ended(const struct wire *w, const char **where)
 {
 	static const char *const part[] = {

@@ -71,5 +71,11 @@ bool wire_begun(const struct wire *w);
 /* Whether the stream may end here; if not, *where is the place, as a text to follow "closed". */
 bool wire_ended(const struct wire *w, const char **where);
 
+/*
+ * Whether the first two headers are the head of a TLS record with a number of loops, as zcc --tls sends it, and not the
+ * 386,073,344 loops that these bytes stand for without TLS.
+ */
+bool wire_is_tls(const struct wire *w);
+
 /* Stores a header at p, which has WIRE_HEADER bytes. */
 void wire_put(void *p, uint32_t value);

@@ -1,5 +1,7 @@
 #include "lib/receive/group.h"
 
+#include "lib/net/tls.h"
+
 #include <limits.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -22,6 +24,11 @@ static void client_mark(const struct client *c, struct mark *mark)
 	mark->files = c->receiver.wire.files;
 	mark->calls = c->calls;
 	mark->mapped = c->receiver.mapped;
+	mark->records = mark->errors = NAN;
+	if (c->encrypted) {
+		mark->records = tls_records(c->place.sock, x->opt->tls, TLS_RECEIVES);
+		mark->errors = tls_decrypt_errors();
+	}
 	mark_now(&x->meter, mark);
 	if (!begins)
 		counters_recent(&x->counters, c->interface, &mark->counters);
@@ -92,12 +99,56 @@ static int warm_up(struct client *c)
 	return more;
 }
 
+/* Tells a client that says hello that it is not served, and stores why. */
+static bool hello_refuse(struct client *c, const char *why)
+{
+	struct context *x = c->context;
+
+	snprintf(c->why, sizeof(c->why), "--tls: %s", why);
+	(void)sock_get(c->place.sock, SOL_SOCKET, SO_ERROR); /* send(2) would return it */
+	place_refuse(&x->places, &c->place, REFUSED_TLS);
+	return false;
+}
+
+/* Answers a client that says hello.  Others are served without TLS.  Returns false if it is refused. */
+static bool hello_answer(struct client *c)
+{
+	const struct tls_cipher *cipher = c->context->opt->tls;
+	const int sock = c->place.sock;
+	unsigned char header[WIRE_HEADER];
+	const char *answer = text_of("tls=%s\n", cipher->name);
+	ssize_t n;
+
+	if (!tls_is_hello(sock))
+		return true;
+	if (tls_start(sock, cipher, TLS_TO_SERVER, TLS_RECEIVES) != 0)
+		return hello_refuse(c, tls_explain(cipher, errno));
+	n = recv(sock, header, sizeof(header), 0);
+	if (n < 0)
+		return hello_refuse(c, text_of("its hello is not encrypted by %s: zcc has another "
+					       "cipher",
+					       cipher->name));
+	if (n < (ssize_t)sizeof(header))
+		return hello_refuse(c, "its hello is not whole");
+	wire_feed(&c->receiver.wire, header, sizeof(header));
+	if (tls_start(sock, cipher, TLS_TO_CLIENT, TLS_SENDS) != 0)
+		return hello_refuse(c, tls_explain(cipher, errno));
+	c->encrypted = true;
+	c->calls++;
+	client_begins(c);
+	c->no_pad = tls_expect_no_pad(sock);
+	/* The kernel may have room for it at once: nothing was sent before. */
+	(void)!send(sock, answer, strlen(answer), MSG_NOSIGNAL);
+	has_come(c, -1);
+	return true;
+}
+
 /* Reads until the wire or the stream ends; stores what failed. */
 static void receive(struct client *c)
 {
 	struct receiver *r = &c->receiver;
 	struct context *x = c->context;
-	const char *why;
+	const char *why = NULL;
 	int more = 1;
 	ssize_t n;
 
@@ -105,8 +156,11 @@ static void receive(struct client *c)
 	counters_recent(&x->counters, c->interface, &c->begin.counters);
 	/* The clock starts before the first byte is read, so that a transfer of one call takes time. */
 	has_come(c, -1);
+	if (x->opt->tls != NULL && !hello_answer(c))
+		more = 0;
 	client_mark(c, &c->begin);
-	why = receiver_open(r, x->opt->buffer);
+	if (more > 0)
+		why = receiver_open(r, x->opt->buffer);
 	if (why != NULL) {
 		snprintf(c->why, sizeof(c->why), "-m %s: %s", r->method->name, why);
 		place_refuse(&x->places, &c->place, REFUSED_METHOD);
@@ -120,7 +174,9 @@ static void receive(struct client *c)
 		more = receive_some(c, &n);
 	/* A reset before the first byte is a connection closed without one, as by a port scan. */
 	if (more < 0 && (c->calls > 0 || errno != ECONNRESET))
-		snprintf(c->why, sizeof(c->why), "%s", strerror(errno));
+		snprintf(c->why, sizeof(c->why), "%s",
+			 c->encrypted && tls_error(errno) != NULL ? tls_error(errno)
+								  : strerror(errno));
 	if (c->why[0] != '\0' && !c->begun) /* zcs failed, and not the client */
 		client_begins(c);
 }
@@ -163,6 +219,14 @@ static void client_figures(struct client *c)
 	f->longest_stall = (double)c->silence.stalls.longest_ns / 1e3;
 	pthread_mutex_unlock(&x->group.lock);
 	f->mapped = end->mapped - begin->mapped;
+	f->tls.records = end->records - begin->records;
+	f->tls.decrypt_errors = end->errors - begin->errors;
+	if (c->encrypted) {
+		f->tls.no_pad = c->no_pad;
+		strcpy(f->tls.version, TLS_VERSION);
+		strcpy(f->tls.cipher, x->opt->tls->name);
+		strcpy(f->tls.place, tls_place(c->place.sock, TLS_RECEIVES));
+	}
 	f->warmup = begin->bytes;
 	f->clients = x->group.total;
 	f->cpu = c->cpu;
@@ -183,14 +247,14 @@ static void client_figures(struct client *c)
  * Sends the receipt, and with it the end of the stream.  It is no error if the client has closed, as clients of
  * 2001 have.
  */
-static void send_receipt(int sock, const struct figures *f)
+static void send_receipt(int sock, const struct figures *f, int flags)
 {
 	char line[RECEIPT_MAX];
 	size_t left = receipt_format(f, line);
 	const char *from = line;
 	ssize_t n;
 
-	while (left > 0 && (n = TEMP_FAILURE_RETRY(send(sock, from, left, MSG_MORE))) > 0) {
+	while (left > 0 && (n = TEMP_FAILURE_RETRY(send(sock, from, left, flags))) > 0) {
 		from += n;
 		left -= (size_t)n;
 	}
@@ -233,6 +297,8 @@ static void client_judge(struct client *c)
 		snprintf(c->why, sizeof(c->why), "closed %s", where);
 	else if (c->why[0] == '\0' && c->calls == 0 && c->context->opt->debug)
 		log_client(&c->context->places, &c->place, "closed without sending anything");
+	if (c->why[0] != '\0' && wire_is_tls(wire))
+		strcpy(c->why, "is it zcc --tls? then this zcs needs --tls, too: ended");
 	if (c->why[0] != '\0')
 		string_append(c->why, sizeof(c->why), "%s after %ju byte%s", stopped ? "" : ",",
 			      (uintmax_t)wire->bytes, plural(wire->bytes));
@@ -285,7 +351,7 @@ static void *client_thread(void *arg)
 	client_figures(c);
 	has_receipt = c->begun && c->why[0] == '\0' && !x->opt->raw;
 	if (has_receipt)
-		send_receipt(c->place.sock, &c->figures);
+		send_receipt(c->place.sock, &c->figures, c->encrypted ? 0 : MSG_MORE);
 	/* Another thread could not cancel what the ring of a receiver has under way. */
 	receiver_close(&c->receiver);
 	meter_say(&x->meter, &c->figures.host);

@@ -26,6 +26,7 @@ struct mark {
 	uint64_t ns;                  /* now_ns() */
 	uint64_t bytes, calls, files; /* received so far; in reply mode calls are replies */
 	double mapped;                /* bytes that were mapped; only of a client */
+	double records, errors;       /* of TLS; only of a client */
 	struct meter_mark load;       /* if the load is measured */
 	struct counters counters;     /* of the host; counters.ns is 0 if they were not read */
 };
@@ -53,6 +54,8 @@ struct client {
 		begun; /* its first header is whole: whoever only looks whether the port is open has none */
 	uint64_t calls;         /* system calls that received these bytes; not atomic */
 	struct mark begin, end; /* of what is measured */
+	bool encrypted;         /* by TLS */
+	bool no_pad;            /* the kernel decrypts in place */
 	_Atomic bool warming;   /* it is in its warm-up */
 	_Atomic bool ended;     /* its thread has ended, and has set the members below */
 	struct figures figures;

@@ -35,9 +35,10 @@ struct receive_options {
 	struct gauge_setup gauge; /* whether and how the host's load is measured */
 	struct allow allow;       /* clients to serve */
 	const struct receive_method *method;
-	size_t buffer;      /* bytes of each call; 0: the method's default */
-	uint64_t max_reply; /* the most bytes that a request may ask for */
-	int family;         /* AF_INET, AF_INET6, or AF_UNSPEC for both */
+	const struct tls_cipher *tls; /* of clients that say hello; NULL: none may */
+	size_t buffer;                /* bytes of each call; 0: the method's default */
+	uint64_t max_reply;           /* the most bytes that a request may ask for */
+	int family;                   /* AF_INET, AF_INET6, or AF_UNSPEC for both */
 	int max_clients;
 	double interval, idle_timeout; /* seconds between two lines of the report; 0: none */
 	bool raw, reply, keep, timestamps, once, quiet, debug;

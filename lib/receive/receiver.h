@@ -32,6 +32,7 @@ struct receive_method {
 	 * headers in the data that they receive.
 	 */
 	bool reads_bodies_alone;
+	bool lacks_tls; /* kernel TLS cannot receive by it */
 	bool maps; /* the kernel may map data instead of copying them; the receiver counts such bytes */
 	const char *(*open)(struct receiver *r);
 	ssize_t (*step)(struct receiver *r, size_t size);

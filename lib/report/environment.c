@@ -219,7 +219,7 @@ static void read_qdisc(unsigned index, char qdisc[16])
 	const struct rtattr *a = IFLA_RTA(&m.link);
 	int left;
 
-	if (!netlink_ask(&m.nh, sizeof(m), RTM_NEWLINK))
+	if (!netlink_ask(NETLINK_ROUTE, &m.nh, sizeof(m), RTM_NEWLINK))
 		return;
 	for (left = (int)IFLA_PAYLOAD(&m.nh); RTA_OK(a, left); a = RTA_NEXT(a, left))
 		if (a->rta_type == IFLA_QDISC)

@@ -96,6 +96,11 @@ static double part_of(double part, double all)
 	return all > 0 && !isnan(part) ? fmin(fmax(part, 0) / all, 1) : NAN;
 }
 
+static double bytes_of_record(const struct figures *f)
+{
+	return f->tls.records > 0 ? (double)f->bytes / f->tls.records : NAN;
+}
+
 double figures_mapped(const struct figures *f)
 {
 	return part_of(f->mapped, (double)f->bytes);
@@ -338,6 +343,19 @@ const struct figure figure_table[] = {
 	 TEXT(NONE, "zero-copy sends that the kernel copied")},
 	{"zerocopy_incomplete", KEPT("zerocopy_incomplete"), NUMBER(NUMBER, zerocopy.incomplete),
 	 IN(STREAM), TEXT(TCP, "  never completed"), ADDED},
+
+	{"tls_version", "tls_version", STRING(NAME, tls.version), IN(TRANSFER), .sum = SUM_SAME},
+	{"tls_cipher", "tls", STRING(NAME, tls.cipher), IN(TRANSFER), TEXT(TCP, "TLS 1.3 cipher"),
+	 .sum = SUM_SAME},
+	{"tls_by", "tls_by", STRING(WORD, tls.place), IN(TRANSFER), TEXT(TCP, "  encrypted by"),
+	 .sum = SUM_SAME},
+	{"tls_records", "tls_records", NUMBER(NUMBER, tls.records), IN(TRANSFER),
+	 TEXT(TCP, "  records"), ADDED},
+	{"tls_bytes_per_record", NULL, DERIVED(RATE, bytes_of_record), IN(WHY),
+	 TEXT(TCP, "  bytes/record")},
+	{"tls_expect_no_pad", "tls_no_pad", NUMBER(NUMBER, tls.no_pad), IN(RECEIVER), OF_ONE},
+	{"tls_decrypt_errors", "tls_errors", NUMBER(NUMBER, tls.decrypt_errors), IN(RECEIVER),
+	 MOST},
 
 	/* The other end's program. */
 	{NULL, "version", STRING(NAME, version)},

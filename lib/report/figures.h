@@ -38,6 +38,15 @@ struct waits {
 	double mean_rtt, max_rtt, mean_cwnd, max_cwnd; /* us, bytes */
 };
 
+/* Of kernel TLS, in the direction of the data.  The texts are empty without TLS, or if they are not known. */
+struct tls_figures {
+	char version[8], cipher[20];
+	char place[12]; /* software or device */
+	double records;
+	double no_pad;         /* 1: the kernel decrypts in place (TLS_RX_EXPECT_NO_PAD), or 0 */
+	double decrypt_errors; /* of all connections of the network namespace meanwhile */
+};
+
 /*
  * What the figures of the other end depend on: its host, and the interface by which the data came.  A text has the
  * characters of a receipt; a long one is replaced by its hash.
@@ -69,6 +78,7 @@ struct figures {
 	/* The longest stall, in us, and the number of stalls over 0.2 s. */
 	double longest_stall, stalls;
 	struct zerocopy_figures zerocopy; /* of a method that uses MSG_ZEROCOPY */
+	struct tls_figures tls;
 	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
 	char kernel[RELEASE_SIZE]; /* the release of its kernel; empty: not known */
 	char boot[HASH_SIZE];      /* which boot of which kernel; empty: not known */
@@ -222,6 +232,7 @@ double figures_cost_half(const struct figures *f, double n);
 #define REFUSED_FULL    "full"    /* zcs has as many clients as it may have */
 #define REFUSED_ADDRESS "address" /* zcs serves other addresses only */
 #define REFUSED_METHOD  "method"  /* zcs lacks what its method needs, such as memory to pin */
+#define REFUSED_TLS     "tls"     /* zcs has another cipher, or its kernel lacks it */
 
 /* Writes the line, newline included, and returns its length; buf has RECEIPT_MAX bytes. */
 size_t receipt_format(const struct figures *f, char *buf);

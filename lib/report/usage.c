@@ -5,6 +5,7 @@
 #include <stdarg.h>
 
 #include "lib/load/cpus.h"
+#include "lib/net/tls.h"
 
 #define OPTION_NAME 64  /* bytes of `-b, -l, --buffer-size`, with its end */
 #define LONG_VALUE  256 /* getopt_long(3) returns the index of a row and this, or a letter */
@@ -347,6 +348,12 @@ static void take_option(const struct usage *u, const struct option_row *o, char 
 			option_error(o, "'%s' does not have 1 to %d characters", text,
 				     IF_NAMESIZE - 1);
 		*(const char **)to = text;
+		break;
+	case OPTION_CIPHER:
+		*(const struct tls_cipher **)to =
+			!has_text ? tls_ciphers
+				  : &tls_ciphers[arg_name(option_name(o), text, tls_ciphers,
+							  tls_ciphers_n, sizeof(tls_ciphers[0]))];
 		break;
 	case OPTION_CPUS:
 		if ((why = parse_cpus(text, to)) != NULL)

@@ -20,6 +20,7 @@
 #include "common.h"
 
 struct option_row;
+struct tls_cipher;
 
 /* Reads an argument and sets the member `to`; calls option_error() if the argument is wrong. */
 typedef void option_take(const struct option_row *o, char *text, void *to);
@@ -41,6 +42,7 @@ enum option_kind {
 	OPTION_FILE,            /* the name of a file, which is not `-` */
 	OPTION_PORT,            /* a number of a port, as text */
 	OPTION_CPUS,            /* a struct cpus */
+	OPTION_CIPHER,          /* a const struct tls_cipher *; without an argument the default */
 	OPTION_HELP,
 	OPTION_VERSION
 };
@@ -77,6 +79,7 @@ struct option_row {
 		unsigned long long: OPTION_IS_NUMBER(kind),                                        \
 		double: (kind) >= OPTION_SECONDS && (kind) <= OPTION_PERCENT,                      \
 		const char *: (kind) >= OPTION_TEXT && (kind) <= OPTION_PORT, \
+		const struct tls_cipher *: (kind) == OPTION_CIPHER, \
 		default: (kind) == OPTION_CPUS)
 #define OPTION_IS_NUMBER(kind) ((kind) >= OPTION_CONSTANT && (kind) <= OPTION_SIZE)
 

@@ -169,6 +169,10 @@ static const struct option_row rows[] = {
 	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)",
 	 AT(DEVICE, sock.device)},
 	{"", "mptcp", NULL, "use Multipath TCP, which zcs --mptcp accepts", AT(FLAG, sock.mptcp)},
+	{"", "tls", "CIPHER",
+	 "encrypt by kernel TLS 1.3 with a key that all know: this measures and protects nothing; "
+	 "aes-128-gcm (default), aes-256-gcm or chacha20-poly1305, for a zcs with the same",
+	 AT(CIPHER, tls), .optional = true, .not_with = "--raw --mptcp --request"},
 	{"", "dscp", "NUMBER", "mark packets with this DSCP, 0 to 63 (default 0)",
 	 AT(INT, sock.dscp), .max = 63},
 	{"k", "cork", NULL, "set TCP_CORK during each loop", AT(FLAG, cork)},
@@ -288,6 +292,23 @@ static bool has_buffer(const struct send_options *opt)
 	return has;
 }
 
+/* Rejects a method that kernel TLS lacks. */
+static void check_tls(const struct send_options *opt)
+{
+	const struct given *g = option_given(&opt->given, "method");
+	const struct send_method *m = opt->method;
+	int i = 0;
+
+	if (opt->tls == NULL)
+		return;
+	do {
+		m = g != NULL && i < g->n ? &send_methods[method_place(g->value[i])] : m;
+		if (m->lacks_tls)
+			usage_error("-m %s and --tls cannot be used together: kernel TLS lacks it",
+				    m->name);
+	} while (g != NULL && ++i < g->n);
+}
+
 static void check_preload(const struct send_options *opt)
 {
 	if (opt->preload && !has_buffer(opt))
@@ -370,6 +391,7 @@ static void settle(struct send_options *opt, const char *file)
 	opt->warmup = ceil(fmax(0, opt->warmup * 10 - 1e-6)) / 10;
 	if (opt->method == NULL)
 		opt->method = &send_methods[method_place("sendfile")];
+	check_tls(opt);
 }
 
 static const struct send_options defaults = {

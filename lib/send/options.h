@@ -12,6 +12,7 @@
 #define WARMUP_MAX 100 /* seconds */
 
 struct send_method;
+struct tls_cipher;
 
 struct sizes {
 	int n;
@@ -37,7 +38,8 @@ struct send_options {
 	int cport;                /* the own port of the first connection; 0: the kernel's choice */
 	struct gauge_setup gauge; /* whether and how the host's load is measured */
 	const struct send_method *method;
-	int family; /* AF_INET, AF_INET6 or AF_UNSPEC */
+	const struct tls_cipher *tls; /* NULL: the connections are not encrypted */
+	int family;                   /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct compare_options compare;
 	bool compares;  /* there is more than one run, or only a comparison has an option */
 	int runs;       /* a round: those of `words`, in each setting */

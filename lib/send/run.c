@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <sys/eventfd.h>
 
+#include "lib/net/tls.h"
 #include "lib/send/sender.h"
 
 #define UNSENT_SECONDS 0.05 /* the time at --pace of the data that wait to be sent, at most */
@@ -289,12 +290,16 @@ void run_try_or_die(const struct run *r)
 	const struct send_options *opt = r->opt;
 	const int fd = sock_open(opt->family == AF_INET6 ? AF_INET6 : AF_INET, 0, &opt->sock);
 	struct sender s;
+	const char *why;
 
 	if (fd < 0)
 		die_errno(opt->sock.mptcp ? "--mptcp" : "socket");
 	set_options_or_die(fd, opt);
 	sender_open(&s, opt->method, fd, opt->chunk, opt->streams, &r->stop);
 	sender_close(&s);
+	why = opt->tls != NULL ? tls_try(opt->tls) : NULL;
+	if (why != NULL)
+		die("--tls: %s", why);
 	cpus_try_or_die(&opt->bind);
 }
 
@@ -364,6 +369,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	gauge_begin(&r->gauge, r->interface);
+	r->shut_ns = 0;
 	r->start_ns = now_ns();
 	r->end_ns = time_after(r->start_ns, seconds);
 	pthread_barrier_wait(&r->barrier);
@@ -392,8 +398,11 @@ void run_step(struct run *r, struct event *e, int events, void *arg)
 	/* Only once: a stop wakes this thread, and the tail of the run is in its load. */
 	if (now >= r->end_ns && r->stop == 0)
 		run_stop(r, TIME_UP);
+	/* TLS would lose the rest of a record: a call has some time to end by itself. */
+	if (r->stop != 0 && r->shut_ns == 0)
+		r->shut_ns = now + (r->opt->tls != NULL ? PATIENCE_NS : 0);
 	/* A worker without a socket has -1; one that begins to use its socket now is met the next time. */
-	for (i = 0; i < r->opt->streams && r->stop != 0; i++)
+	for (i = 0; i < r->opt->streams && r->stop != 0 && now >= r->shut_ns; i++)
 		shutdown(worker_at(r, i)->sock, r->how);
 }
 

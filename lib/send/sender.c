@@ -15,7 +15,6 @@
 #define MEMORY        (4 * 1024 * 1024) /* bytes of all streams' mappings or buffers together */
 #define REAP_NS       10000000u         /* how often completions are looked for in vain */
 #define FINISH_NS     10000000000u      /* for which a sender waits for them in the end */
-#define PATIENCE_NS   1000000000u       /* for which it does after a signal */
 
 static ssize_t step_sendfile(struct sender *s, int fd, off_t off, uint64_t len)
 {
@@ -227,18 +226,21 @@ const struct send_method send_methods[] = {
 	 .close = close_pipe},
 	{.name = "zerocopy",
 	 .has_buffer = true,
+	 .lacks_tls = true,
 	 .is_zerocopy = true,
 	 .open = zerocopy_open,
 	 .step = zerocopy_step,
 	 .await = zerocopy_await},
 	{.name = "uring",
 	 .has_buffer = true,
+	 .lacks_tls = true,
 	 .open = uring_send_open,
 	 .step = uring_step,
 	 .finish = uring_finish,
 	 .close = uring_send_close},
 	{.name = "uring-zc",
 	 .has_buffer = true,
+	 .lacks_tls = true,
 	 .is_zerocopy = true,
 	 .open = uring_send_open,
 	 .step = uring_step,

@@ -13,6 +13,8 @@
 
 #include "lib/report/figures.h"
 
+#define PATIENCE_NS 1000000000u /* for which a sender waits for what is under way after a stop */
+
 struct sender;
 
 /*
@@ -27,6 +29,7 @@ struct send_method {
 	bool has_buffer;  /* it sends from memory: a buffer of a call's size, or the file there */
 	bool writes;      /* it sends by write(2), not by send(2) */
 	bool is_zerocopy; /* the kernel sends from several such buffers */
+	bool lacks_tls;   /* kernel TLS does not take the flags of its calls */
 	void (*open)(struct sender *s); /* gets what else the method needs, or dies */
 	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);
 	void (*await)(struct sender *s);  /* waits for completions, for a limited time */

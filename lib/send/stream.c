@@ -2,7 +2,7 @@
 #include <linux/tcp.h>
 #include <sys/ioctl.h>
 
-#include "lib/net/wire.h"
+#include "lib/net/tls.h"
 #include "lib/send/transfer.h"
 
 #define WARMUP_LOOPS (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
@@ -27,6 +27,16 @@ static uint64_t unacknowledged(const struct stream *st)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
+/* Bytes of the wire that were acknowledged: of those that TCP has, the part that all data have of all records. */
+static double without_records(const struct stream *st, const struct stream_mark *m)
+{
+	const double all = m->tcp.acked + (double)unacknowledged(st);
+
+	return isnan(m->records) || all <= 0
+		       ? m->tcp.acked
+		       : m->tcp.acked * fmax(0, 1 - TLS_OVERHEAD * m->records / all);
+}
+
 /*
  * Bytes of files are those that the server has acknowledged.  While the stream sends, the sender's
  * own count is behind, as a call that blocks is counted when it returns: TCP_INFO has them.
@@ -41,8 +51,11 @@ struct stream_mark stream_mark(const struct stream *st)
 
 	tcp_figures_read(st->sender.sock, true, &m.tcp);
 	sent = st->sender.bytes;
-	acked = m.tcp.acked - (double)st->headers;
-	if (isnan(acked)) /* as of Multipath TCP before Linux 6.5 */
+	m.records = st->opt->tls != NULL ? tls_records(st->sender.sock, st->opt->tls, TLS_SENDS)
+					 : NAN;
+	acked = without_records(st, &m) - (double)st->headers;
+	/* As of Multipath TCP before Linux 6.5; and of TLS, once this end's count is exact. */
+	if (isnan(acked) || (st->opt->tls != NULL && st->phase != STREAM_SENDING))
 		acked = (double)sent - (double)unacknowledged(st);
 	else if (st->phase == STREAM_SENDING && *st->sender.stop != 0)
 		acked--; /* the FIN, if the run has shut the connection down */
@@ -165,6 +178,12 @@ void stream_figures(struct stream *st)
 	strcpy(f->method, st->sender.method->name);
 	if (st->opt->bind.n > 0)
 		f->cpu = cpu_of(&st->opt->bind, st->worker.number);
+	f->tls.records = st->end.records - st->begin.records;
+	if (st->opt->tls != NULL) {
+		strcpy(f->tls.version, TLS_VERSION);
+		strcpy(f->tls.cipher, st->opt->tls->name);
+		strcpy(f->tls.place, st->encrypts);
+	}
 }
 
 /*
@@ -184,6 +203,8 @@ static void die_if_refused(const struct stream *st, const struct figures *receiv
 		word = "the server does not serve this address (zcs --allow)";
 	else if (strcmp(word, REFUSED_METHOD) == 0)
 		word = "the server lacks what its method needs (zcs -m, which says more there)";
+	else if (strcmp(word, REFUSED_TLS) == 0)
+		word = "the server has another cipher, or lacks this one (zcs --tls)";
 	if (word[0] != '\0')
 		die("%s: rejected: %s", st->peer, word);
 }
@@ -261,16 +282,17 @@ static void headers_add(const struct stream *st, struct headers *h, uint32_t val
 }
 
 /*
- * MSG_MORE holds the headers back, so that they travel with the data that they announce.  A stop ends
- * only a call that blocks.
+ * MSG_MORE holds the headers back, so that they travel with the data that they announce.  Where no data follow TLS would
+ * never send them.  A stop ends only a call that blocks.
  */
-static void headers_send(struct stream *st, struct headers *h)
+static void headers_send(struct stream *st, struct headers *h, bool has_data)
 {
+	const int flags = has_data || st->opt->tls == NULL ? MSG_MORE : 0;
 	size_t done = 0;
 	ssize_t n;
 
 	while (done < h->len) {
-		n = send(st->sender.sock, h->buf + done, h->len - done, MSG_MORE);
+		n = send(st->sender.sock, h->buf + done, h->len - done, flags);
 		if (n < 0 && sender_failed(&st->sender))
 			fail_of_send(st, NULL);
 		if (n < 0 && sender_stopped(&st->sender))
@@ -294,7 +316,7 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 		if (st->left < len)
 			len = (uint32_t)st->left;
 		headers_add(st, h, len);
-		headers_send(st, h);
+		headers_send(st, h, len > 0);
 		st->worker.sock = st->sender.sock;
 		n = sender_send(&st->sender, f->fd, (off_t)off, len);
 		if (n < 0)
@@ -317,6 +339,16 @@ static void set_cork(const struct stream *st, int on)
 		die_errno("TCP_CORK");
 }
 
+/* The first header. */
+static uint32_t loops_header(const struct stream *st)
+{
+	const struct send_options *opt = st->opt;
+
+	return opt->seconds > 0 || opt->bytes > 0
+		       ? WIRE_FOREVER
+		       : opt->loops + (uint32_t)lround(opt->warmup * 1e9 / WIRE_WARMUP_NS);
+}
+
 /* Sends the whole of the wire, up to the last byte or a stop. */
 static void send_loops(struct stream *st)
 {
@@ -327,7 +359,8 @@ static void send_loops(struct stream *st)
 	uint32_t loops = 0;
 	size_t i;
 
-	headers_add(st, &h, is_endless ? WIRE_FOREVER : opt->loops + warmup);
+	if (opt->tls == NULL)
+		headers_add(st, &h, loops_header(st));
 	for (i = 0; i < warmup; i++)
 		headers_add(st, &h, 0);
 	while (!sender_stopped(&st->sender) && st->left > 0 &&
@@ -340,7 +373,68 @@ static void send_loops(struct stream *st)
 	}
 	/* The time was over before the stream began: the server is to see a whole stream without a file. */
 	if (st->headers == 0)
-		headers_send(st, &h);
+		headers_send(st, &h, false);
+}
+
+/*
+ * TLS.
+ */
+
+#define HELLO_SECONDS 5
+#define NO_HELLO      "is it a zcs --tls, of version 2.0 or later?"
+
+/* Waits for the server's answer, as long as HELLO_SECONDS.  Returns its first byte; 0 if a signal came. */
+static unsigned char wait_for_answer(const struct stream *st)
+{
+	struct pollfd p = {.fd = st->sender.sock, .events = POLLIN};
+	const uint64_t until = time_after(now_ns(), HELLO_SECONDS);
+	unsigned char first = 0;
+	int n;
+
+	do
+		n = poll(&p, 1, TICK_MS);
+	while (n <= 0 && *st->sender.stop == 0 && now_ns() < until);
+	if (*st->sender.stop > 0)
+		return 0;
+	if (n <= 0)
+		die("%s: no answer to the hello of --tls in %d s: " NO_HELLO, st->peer,
+		    HELLO_SECONDS);
+	if (recv(st->sender.sock, &first, 1, MSG_PEEK) != 1)
+		die("%s: closed at the hello of --tls: " NO_HELLO, st->peer);
+	return first;
+}
+
+void stream_hello(struct stream *st)
+{
+	const struct tls_cipher *c = st->opt->tls;
+	const int sock = st->sender.sock;
+	unsigned char header[WIRE_HEADER];
+	char line[RECEIPT_MAX], wanted[64];
+	struct figures received;
+	bool encrypted;
+	ssize_t n;
+
+	if (tls_start(sock, c, TLS_TO_SERVER, TLS_SENDS) != 0)
+		die("%s: --tls: %s", st->peer, tls_explain(c, errno));
+	wire_put(header, loops_header(st));
+	if (send(sock, header, sizeof(header), 0) != (ssize_t)sizeof(header))
+		die_errno("%s: the hello of --tls", st->peer);
+	st->headers = sizeof(header);
+	encrypted = wait_for_answer(st) == 0x17;
+	if (*st->sender.stop > 0)
+		return;
+	if (encrypted && tls_start(sock, c, TLS_TO_CLIENT, TLS_RECEIVES) != 0)
+		die("%s: --tls: %s", st->peer, tls_explain(c, errno));
+	n = TEMP_FAILURE_RETRY(recv(sock, line, sizeof(line), 0));
+	snprintf(wanted, sizeof(wanted), "tls=%s\n", c->name);
+	if (encrypted && n == (ssize_t)strlen(wanted) && memcmp(line, wanted, (size_t)n) == 0) {
+		st->begin = stream_mark(st);
+		st->encrypts = tls_place(sock, TLS_SENDS);
+		return;
+	}
+	if (!encrypted && n > 0 && receipt_parse(line, (size_t)n, &received) == NULL)
+		die_if_refused(st, &received);
+	die("%s: the answer to the hello of --tls is not that of a zcs: " NO_HELLO, st->peer);
 }
 
 /*
@@ -356,6 +450,7 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 {
 	const char *why = len > 0 ? receipt_parse(buf, len, &st->received) : NULL;
 	const uint64_t left = unacknowledged(st);
+	double lost;
 	const bool is_slow = st->opt->pace > 0 && st->opt->pace < SLOW_PACE;
 
 	if (len > 0 && why == NULL)
@@ -374,6 +469,11 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 			"%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
 			st->peer, why);
 	st->has_receipt = len > 0 && why == NULL;
+	/* A call of TLS that a stop has ended may count what was in no complete record. */
+	lost = (double)st->sender.bytes - (double)(st->received.bytes + st->received.warmup);
+	if (st->opt->tls != NULL && st->has_receipt && *st->sender.stop != 0 && lost > 0 &&
+	    lost <= (double)st->sender.chunk)
+		st->sender.bytes = st->received.bytes + st->received.warmup;
 }
 
 /* Ends the counts; what the stream waits for afterwards is in none of them. */

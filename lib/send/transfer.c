@@ -330,6 +330,10 @@ bool transfer_open(struct transfer *t)
 		st->paced = opt->pace > 0 || strncmp(res->congestion, "bbr", 3) == 0;
 		st->left = opt->bytes / n + ((size_t)i < opt->bytes % n);
 		stream_open(st, sock, opt->chunk, &r->stop);
+		if (opt->tls != NULL)
+			stream_hello(st);
+		if (r->stop > 0)
+			return false;
 	}
 	r->interface = res->target.interface;
 	sock = t->stream[0].sender.sock;

@@ -21,6 +21,7 @@
 /* A reading of a stream at one time; `bytes` are those of files that the server has acknowledged. */
 struct stream_mark {
 	uint64_t ns, bytes, calls, files;
+	double records; /* of TLS; NAN: without it */
 	struct tcp_figures tcp;
 };
 
@@ -59,6 +60,7 @@ struct stream {
 	struct stream_mark begin; /* of what is measured */
 	struct stream_mark last;  /* the end of the last interval */
 	uint64_t left;            /* bytes that it may still send */
+	const char *encrypts;     /* what does, with TLS: tls_place() */
 	bool paced;               /* the kernel spreads what is sent over the time */
 	uint64_t progress;        /* what the main thread saw when it looked last */
 	struct samples samples;
@@ -69,6 +71,9 @@ struct stream {
  * The caller has set its `opt`, `set`, `peer`, `result` and, with --bytes, `left`; the rest is 0.
  */
 void stream_open(struct stream *st, int sock, uint64_t chunk, const _Atomic int *stop);
+
+/* Agrees with the server on TLS, before anything is measured, or dies. */
+void stream_hello(struct stream *st);
 
 /*
  * Sends all and waits for the receipt, in the stream's own thread.  What goes wrong breaks the run; a server that

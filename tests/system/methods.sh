@@ -377,6 +377,32 @@ done <<END
 0 ENOSYS this kernel has none, or a seccomp filter hides it
 END
 together
+it '--tls on a kernel without TLS: zcc and zcs say at the start what is missing, and the way out'; ( begin; need strace
+	for how in 'zcs -p 0 --tls' "zcc -s 0 -p $PORT --tls=aes-256-gcm small"; do
+		fails "^${how%% *}: .*--tls: this kernel has no TLS, or its module is not loaded: try 'modprobe tls'$" \
+		    strace -f -o /dev/null -e trace=setsockopt -e inject=setsockopt:error=ENOENT "$BIN"/$how
+	done
+); ok
+it 'zcs without --tls: a client that says hello gets no answer, and a line has a hint'; ( begin
+	start_zcs
+	printf '\27\3\3\0\25\1\2\3\4\5' | "$HELPERS/net" send "$PORT" >got || :
+	[ ! -s got ]
+	wait_until grep 'is it zcc --tls? then this zcs needs --tls, too: ended, after 0 bytes' zcs.err
+); ok
+for option in --raw --mptcp '--request 10'; do
+	check_usage "--tls and ${option% 10} cannot be used together" zcc -s 0 --tls $option
+done
+for option in --raw --mptcp --reply; do
+	check_usage "--tls and $option cannot be used together" zcs --tls $option
+done
+for method in zerocopy uring uring-zc; do
+	check_usage "-m $method and --tls cannot be used together: kernel TLS lacks it" zcc -s 0 --tls -m send,$method
+	check_usage "--vs '-m $method': -m $method and --tls cannot be used together" zcc -s 0 --tls --vs "-m $method"
+done
+for method in trunc zerocopy; do
+	check_usage "-m $method and --tls cannot be used together: kernel TLS lacks it" zcs --tls -m $method
+done
+check_usage "--tls: 'rot13' is not one of aes-128-gcm, aes-256-gcm, chacha20-poly1305" zcc -s 0 --tls=rot13
 check_usage '--preload: -m sendfile sends from the file' zcc -s 0 --preload
 check_usage '-m zerocopy needs TCP: it cannot be combined with --mptcp' zcs -m zerocopy --mptcp
 finish

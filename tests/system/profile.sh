@@ -37,8 +37,8 @@ it 'zcc --profile: the groups are the load, and most of the samples are in one o
 	profiled .end.host
 	holds out '.end.host | .load_percent as $load | .cost_us_per_kib as $cost | .profile |
 		(.sampled_by | . == "timer" or . == "cycles") and .samples > 0 and
-		([to_entries[] | select(.key | test("^(data_copy|tcp_ip|skb|device|memory|files|locks|scheduler|interrupts|entry|io_uring|filters|user|other)_percent$")) | .value]
-		| length == 14 and (add - $load | fabs < 0.001)) and
+		([to_entries[] | select(.key | test("^(data_copy|tcp_ip|crypto|skb|device|memory|files|locks|scheduler|interrupts|entry|io_uring|filters|user|other)_percent$")) | .value]
+		| length == 15 and (add - $load | fabs < 0.001)) and
 		([to_entries[] | select(.key | endswith("_us_per_kib")) | .value] | add - $cost | fabs < 0.001)'
 ); ok
 it 'zcc --profile: an event for each CPU, which samples all tasks, up to 199 times a second'; ( begin; need strace
@@ -102,7 +102,7 @@ it 'cyclesoak --profile of two commands: the groups are the CPU seconds of each,
 	sed -i '$!d' out
 	jq -e '.comparison.runs[0].cpu_seconds != null and .comparison.runs[1].cpu_seconds != null' out >/dev/null || skip_check 'the machine is busy, or there is no profile'
 	holds out '[.comparison.runs[] | (.cpu_seconds.mean - ([.groups[].mean] | add) | fabs < 0.001)] | all' \
-	    '.comparison.runs[0].groups | length == 14 and .user_cpu_seconds.mean > 0.1'
+	    '.comparison.runs[0].groups | length == 15 and .user_cpu_seconds.mean > 0.1'
 ); ok
 it 'zcc --profile-stacks: it replaces a file by the stacks of load, those that a soaker had apart'; ( begin
 	: >stacks && chmod 600 stacks

@@ -12,7 +12,8 @@ static const char all_keys[] =
 	"softirq=24 steal=25 rcv_rtt=26 rcv_mss=27 out_of_order=28 softnet_dropped=29 "
 	"softnet_squeezed=30 switches=31 unsafe=steal version=0.2.0-rc1 "
 	"kernel=6.18.0+deb13-amd64 no_load=held instrument=countedbythepmu "
-	"boot=0123456789abcdef";
+	"boot=0123456789abcdef tls=aes-128-gcm tls_version=1.3 tls_by=software tls_records=32 "
+	"tls_no_pad=1 tls_errors=33";
 
 /* Prints figures as a receipt. */
 static void print_receipt(const struct figures *f)

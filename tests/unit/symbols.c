@@ -15,7 +15,10 @@ static char kernel[] = "0000000000003000 T schedule\n"
 		       "0000000000006000 t _raw_spin_unlock_irqrestore\n"
 		       "0000000000007000 T asm_sysvec_reschedule_ipi\n"
 		       "not a line\n0\n00000000000000a0 T\n"
-		       "0000000000009000 t anything\t[veth]\n";
+		       "0000000000009000 t anything\t[veth]\n"
+		       "000000000000a000 t tls_push_record\t[tls]\n"
+		       "000000000000b000 t gcmaes_encrypt\t[aesni_intel]\n"
+		       "000000000000c000 T tcp_sendmsg_locked\n";
 
 static struct symbols s;
 static char why[DIE_MAX];
@@ -35,7 +38,7 @@ static enum profile_group group(const uint64_t *chain, size_t n)
 
 static void test_reading(void)
 {
-	ok(read_text(kernel) && s.n == 8, "functions are read, and neither data nor other lines");
+	ok(read_text(kernel) && s.n == 11, "functions are read, and neither data nor other lines");
 }
 
 #define GROUP(...) group((const uint64_t[]){__VA_ARGS__}, LENGTH(((const uint64_t[]){__VA_ARGS__})))
@@ -55,6 +58,10 @@ static void test_groups(void)
 	   "but the entry of a system call does not stand for what it calls");
 	ok(GROUP(context, 0x5010) == PROFILE_ENTRY, "only for itself");
 	ok(GROUP(context, 0x9010) == PROFILE_DEVICE, "a module has a group, too");
+	ok(GROUP(context, 0xa010, 0xc010) == PROFILE_CRYPTO &&
+		   GROUP(context, 0xb010, 0xa010) == PROFILE_CRYPTO &&
+		   GROUP(context, 0x1010, 0xa010) == PROFILE_COPY,
+	   "kernel TLS and its ciphers are a group, and the copies that TLS makes are copies");
 	ok(GROUP(context, 0x1010, 0x3000) == PROFILE_COPY &&
 		   GROUP(context, 0x4010, 0x3000) == PROFILE_TCP,
 	   "a return address at the begin of a function is in the one before it");
@@ -62,8 +69,7 @@ static void test_groups(void)
 		   GROUP(context, 0x2801) == PROFILE_TCP,
 	   "an address belongs to the function before it, which is no datum");
 	ok(GROUP(context, 0xfff) == PROFILE_OTHER, "an address below the first is in no group");
-	ok(GROUP(context, 0xffffffff) == PROFILE_DEVICE,
-	   "above the last it is in that of the last");
+	ok(GROUP(context, 0xffffffff) == PROFILE_TCP, "above the last it is in that of the last");
 	ok(group(user, 1) == PROFILE_USER && group(NULL, 0) == PROFILE_USER,
 	   "without a function of the kernel it is the user's time");
 	ok(symbols_group(&s, user, 1, true) == PROFILE_IDLE &&

@@ -7,6 +7,7 @@
  *		-w FILE	stores what came
  *		-r TEXT	answers with this at the end of stream (\n at its end is a newline)
  *		-g N	sends that many bytes before it reads
+ *		-b FILE	sends this file before it reads
  *		-e	sends back all that it reads
  *		-x	closes its sending side before it reads
  *		-d MS	reads 500 bytes at most after each such pause, with a small receive buffer
@@ -381,7 +382,7 @@ static const struct command {
 	int args;
 	void (*run)(void);
 } commands[] = {
-	{"serve", "aw:r:g:exd:skl:Rhn:f", 0, serve},
+	{"serve", "aw:r:g:b:exd:skl:Rhn:f", 0, serve},
 	{"reply", "2fhpRq", 0, reply},
 	{"answer", "f:n:", 1, answer},
 	{"send", "d:ckR", 1, send_stdin},

@@ -139,6 +139,17 @@ static void put_escaped(int sock, const char *text)
 	put(sock, text, strlen(text), 0);
 }
 
+static void put_file(int sock, const char *name)
+{
+	char buf[4096];
+	FILE *f = fopen(name, "r");
+
+	if (f == NULL)
+		err(1, "%s", name);
+	put(sock, buf, fread(buf, 1, sizeof(buf), f), 0);
+	fclose(f);
+}
+
 /* Reads all, or -l bytes; returns 0 or, if that fails, -1. */
 static ssize_t take(int sock)
 {
@@ -183,6 +194,8 @@ void serve(void)
 		serve_nobody();
 	sock = accept_last(number('n', 1));
 	put_zeros(sock, (uint64_t)number('g', 0));
+	if (has('b'))
+		put_file(sock, option['b']);
 	if (has('x'))
 		shutdown(sock, SHUT_WR);
 	if (has('s'))

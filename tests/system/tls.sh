@@ -1,0 +1,168 @@
+#!/bin/sh
+# Kernel TLS (--tls), on a virtual machine of the latest kernel that `tests/vm fetch` got: the kernel of this machine may lack
+# it.  The messages on such a kernel are in the test methods.
+#
+# only: check-long
+# limit: 1800
+. "$TOP/tests/lib.sh"
+in_guest -s -l 1700
+
+for module in tls gcm ctr ghash-generic aesni-intel chacha20poly1305 tcp_diag; do modprobe $module 2>/dev/null; done
+head -c 700000 /dev/urandom >file
+: >empty
+printf x >one
+start_zcs --tls
+# zcc_tls ARGUMENT...: a transfer by TLS to the last zcs or peer
+zcc_tls() { "$BIN/zcc" -q --tls -s 0 -p "$PORT" --congestion reno "$@"; }
+# The answer of a zcs --tls: `tls=aes-128-gcm`, encrypted by the published key as record 0.
+ANSWER='\027\003\003\000\041\243\241\162\372\007\326\330\330\201\073\274\300\230\202'
+ANSWER=$ANSWER'\122\101\164\302\012\360\033\165\127\320\073\273\235\065\324\060\223\361\231'
+# capture FILE...: what zcc sends to a server that has that answer is in `came`
+capture()
+{
+	printf "$ANSWER" >answer
+	start_peer -w came -b answer
+	zcc_tls "$@" >out 2>err || :
+	wait_until ended $PEER
+}
+# decrypt FILE: the data of records to the server.  AES-GCM encrypts by AES in counter mode: the counter begins with the
+# initial vector, which is the number of the record, and 2.
+decrypt()
+{
+	at=0 record=0 size=$(wc -c <"$1")
+	while [ $at -lt "$size" ]; do
+		length=$(od -An -tu1 -j $((at + 3)) -N 2 "$1" | awk '{ print $1 * 256 + $2 }')
+		tail -c +$((at + 6)) "$1" | head -c $((length - 17)) |
+		    openssl enc -d -aes-128-ctr -K "$(printf 'zcc to zcs: know' | od -An -tx1 | tr -d ' \n')" \
+			-iv "$(printf '%024x%08x' $record 2)"
+		at=$((at + 5 + length)) record=$((record + 1))
+	done
+}
+
+for method in sendfile send write mmap splice; do
+	it "zcc --tls -m $method: files of each size, streams, warm-up, --bytes and a stop arrive whole"; ( begin
+		for arguments in '-n 3 file' one empty '-n 2 file one empty file one' '-P 3 -n 2 file' \
+		    '-t .5' '-t .3 -O .2' '--bytes 1m' '-P 2 -t .5 -b 5k'; do
+			exits 0 zcc_tls -m $method $arguments
+			not grep 'received .* bytes of' err
+		done
+		exits 0 zcc_tls --json -m $method -n 3 file
+		jq -e '.end | .bytes_agree and .sum_sent.tls_cipher == "aes-128-gcm" and .sum_sent.bytes == 2100000 and
+		    (.sum_sent.tls_records == .sum_received.tls_records) and .sum_sent.tls_records >= 129 and
+		    .sum_received.tls_by == "software" and .sum_received.tls_decrypt_errors == 0' out
+	); ok
+done
+it 'zcc --tls --preload -m send: the files are sent from memory'; ( begin
+	exits 0 zcc_tls --preload -m send -n 3 file
+); ok
+for method in read recv splice uring; do
+	it "zcs --tls -m $method: receives, and serves clients without TLS, too"; ( begin
+		start_zcs --tls -m $method
+		exits 0 zcc_tls -n 3 file one empty
+		exits 0 zcc_tls -P 3 -t .5
+		exits 0 "$BIN/zcc" -q -s 0 -p "$PORT" --congestion reno file one
+		stop_zcs
+		[ "$(grep -c ' files\{0,1\}' zcs.out)" -ge 5 ]
+	); ok
+done
+it 'zcc --tls: each cipher, and a comparison with --vs'; ( begin
+	for cipher in aes-256-gcm chacha20-poly1305; do
+		start_zcs --tls=$cipher
+		exits 0 "$BIN/zcc" --json -s 0 -p "$PORT" --tls=$cipher --congestion reno file
+		jq -e --arg cipher $cipher '.end.sum_received.tls_cipher == $cipher' out
+		stop_zcs
+	done
+	start_zcs --tls
+	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -r 2 -t .2 --vs --tls
+	grep -e --tls out
+); ok
+it 'zcc --tls: 2,000 connections of one byte each arrive'; ( begin
+	for turn in 1 2 3 4 5 6 7 8; do
+		exits 0 zcc_tls -P 248 -n 1 one
+		exits 0 zcc_tls one
+		exits 0 zcc_tls one
+	done
+); ok
+it 'zcc --tls --wait-server, zcs --tls -1: both wait for each other, and end with the transfer'; ( begin
+	start_zcs --tls -1
+	exits 0 zcc_tls --wait-server 10 -P 2 file
+	wait "$ZCS"
+	"$BIN/zcc" -q --tls -s 0 -p "$PORT" --wait-server 100 --congestion reno file >out 2>err &
+	zcc=$!
+	remember $zcc
+	launch zcs.out '*listening*' "$BIN/zcs" --tls -1 -p "$PORT"
+	wait $zcc
+	wait "$launched"
+); ok
+it 'zcc --tls: another cipher, and an end without --tls, are named at both ends'; ( begin
+	start_zcs --tls -1
+	fails 'rejected: the server has another cipher' "$BIN/zcc" -q -s 0 -p "$PORT" --tls=aes-256-gcm file
+	exits 1 wait "$ZCS"
+	grep 'its hello is not encrypted by aes-128-gcm: zcc has another cipher, after 0 bytes' zcs.err
+	not grep ' in .* files' zcs.out
+	start_zcs
+	fails 'no answer to the hello of --tls' "$BIN/zcc" -q -s 0 -p "$PORT" --tls file
+	wait_until grep 'is it zcc --tls? then this zcs needs --tls, too' zcs.err
+	stop_zcs
+); ok
+it 'zcc --tls: what leaves it is ciphertext, which the published key decrypts to the bytes of the wire'; ( begin; need openssl
+	awk 'BEGIN { for (i = 0; i < 5000; i++) print "plain text of a file" }' >text
+	capture text
+	not grep -q 'plain text' came
+	[ "$(od -An -tx1 -N5 came | xargs)" = '17 03 03 00 15' ]
+	{ printf '\0\0\0\1\0\0\0\1\0\1\232\050'; cat text; } >wire # 1 loop, 1 file, 105,000 bytes
+	decrypt came >plain
+	cmp wire plain
+); ok
+it 'zcc --tls: a flipped bit, a reflected record, half a record and an end are no answer of a zcs'; ( begin
+	capture one
+	printf "${ANSWER%??}30" >flipped
+	head -c 26 came >reflected
+	head -c 20 answer >half
+	for bad in flipped reflected; do
+		start_peer -b $bad
+		fails 'the answer to the hello of --tls is not that of a zcs' zcc_tls file
+	done
+	for how in -x '-x -b half'; do
+		start_peer $how
+		fails 'the hello of --tls\|the other end closed the connection before both were ready' zcc_tls file
+	done
+	not grep -q received out
+); ok
+it 'zcs --tls: a flipped bit, a hello or a record that ends early, and a reset count as nothing received, with a line each'; ( begin
+	capture one
+	size=$(wc -c <came)
+	start_zcs --tls
+	{ head -c $((size - 1)) came; tail -c 1 came | tr '\0-\377' '\1-\377\0'; } >flipped
+	"$HELPERS/net" send -k "$PORT" <flipped >got || :
+	wait_until grep 'sent a TLS record that cannot be decrypted, after 0 bytes' zcs.err
+	lines=1
+	for size in 3 15 $((size - 1)); do # the last is whole but for a byte of its second record
+		lines=$((lines + 1))
+		head -c $size came | "$HELPERS/net" send "$PORT" >got || :
+		wait_until prints $lines grep -c ', after 0 bytes' zcs.err
+	done
+	"$HELPERS/net" send -R "$PORT" <came >got || :
+	exits 0 zcc_tls one
+	stop_zcs
+	[ "$(grep -c ' 1 byte in ' zcs.out)" -eq 1 ]
+); ok
+it 'zcc --tls: a stop ends it, and loses no record, where the server reads slowly or not at all'; ( begin
+	start_zcs --tls
+	exits 0 zcc_tls --pace 10k -t 1 file
+	not grep 'received .* bytes of' err
+	printf "$ANSWER" >answer
+	start_peer -b answer -s
+	"$BIN/zcc" --tls -s 0 -p "$PORT" --congestion reno -t 1 --timeout 3 file >out 2>err || :
+	grep "127.0.0.1:$PORT: .*--timeout" err
+); ok
+it 'zcc --tls: the hot loop has no more system calls than that of a transfer without'; ( begin; need strace
+	start_zcs --tls
+	for tls in '' --tls; do
+		exits 0 strace -f -o "trace$tls" "$BIN/zcc" -q $tls -s 0 -p "$PORT" --congestion reno -n 200 file
+		grep -c ' send[a-z]*(' "trace$tls" >calls$tls # the main thread's own calls are of its clock
+		[ "$(grep -c ' sendfile(' "trace$tls")" -eq 200 ]
+	done
+	[ $(($(cat calls--tls) - $(cat calls))) -le 3 ] # the hello
+); ok
+finish
