@@ -159,8 +159,8 @@ while again; do ( begin
 	for m in $(echo $methods | tr , ' '); do
 		ratio=" +[0-9.]+\?? \([0-9.]+ to [0-9.]+\)( =)?"
 		[ $m != sendfile ] || ratio=
-		grep -Eq "^$m +[0-9]+[km] +[1-9][0-9,]* \+-[0-9,]+$ratio$" out
-		grep -Eq "^$m +[0-9]+[km] +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$ratio$" out
+		grep -Eq "^-m $m +[1-9][0-9,]* \+-[0-9,]+$ratio$" out
+		grep -Eq "^-m $m +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$ratio$" out
 	done
 	grep -Eq "^    zcc -c -s 0 -t [0-9.]+ -r 3 -m $methods( --congestion [a-z]+)?$" out
 	nothing_left

@@ -77,7 +77,7 @@ it 'zcc -c while another program soaks: the transfer, or the latencies, are repo
 	jq -e '.end | (.host | .unsafe == ["soaked_already"] and .no_load == "held" and (has("load_percent") | not)) and
 	    .remote.no_load == "off" and .bytes_agree and (has("error") | not)' out
 	held 0 "$zcc" -c $to_zcs -m send,mmap -r 2
-	grep -Eq '^send +64k +[0-9,]+' out
+	grep -Eq '^-m send +[0-9,]+' out
 	grep -qx 'soaked_already in 4 of 4 runs: the load could not be measured' out
 	start_zcs --reply
 	held 0 "$zcc" -c --wait 0 -s 0 -p "$PORT" --request 10 -n 5
