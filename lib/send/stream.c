@@ -178,7 +178,7 @@ void stream_figures(struct stream *st)
 	strcpy(f->method, st->sender.method->name);
 	if (st->opt->bind.n > 0)
 		f->cpu = cpu_of(&st->opt->bind, st->worker.number);
-	f->tls.records = st->end.records - st->begin.records;
+	f->tls.records = end.records - st->begin.records;
 	if (st->opt->tls != NULL) {
 		strcpy(f->tls.version, TLS_VERSION);
 		strcpy(f->tls.cipher, st->opt->tls->name);
@@ -506,7 +506,7 @@ static void finish_receipt(struct stream *st)
 			sender_reap(&st->sender); /* a completion woke it */
 		else if (n < 0 && *st->sender.stop > 0)
 			break;
-		else if (n < 0 && errno != EINTR)
+		else if (n < 0 && sender_failed(&st->sender)) /* EPIPE: a stop cut a record of TLS */
 			fail_of_send(st, NULL);
 	}
 	take_receipt(st, buf, len, n == 0);

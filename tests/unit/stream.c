@@ -55,6 +55,7 @@ static void test_broken(void)
 	ok(f->bytes == 0 && f->seconds > 0 && f->tcp.mss > 1 && isnan(f->zerocopy.sends) &&
 		   !res.has_receipt,
 	   "what a stream's thread still writes is not read: the figures end here");
+	ok(isnan(f->tls.records), "nor are its records of TLS");
 	st.phase = STREAM_MEASURED;
 	stream_figures(&st);
 	ok(f->bytes == 1000 && f->tcp.mss == 1 && isnan(f->zerocopy.sends) && res.has_receipt,
