@@ -506,7 +506,8 @@ static void finish_receipt(struct stream *st)
 			sender_reap(&st->sender); /* a completion woke it */
 		else if (n < 0 && *st->sender.stop > 0)
 			break;
-		else if (n < 0 && sender_failed(&st->sender)) /* EPIPE: a stop cut a record of TLS */
+		/* Not by EPIPE, if a stop has cut a record of TLS. */
+		else if (n < 0 && sender_failed(&st->sender))
 			fail_of_send(st, NULL);
 	}
 	take_receipt(st, buf, len, n == 0);
