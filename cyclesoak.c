@@ -22,8 +22,7 @@ static struct soak_options {
 	struct command_options commands; /* of a comparison */
 	int verify;                      /* 2: quick; 0: without that option */
 	const char *output;              /* where the report goes; NULL: to stdout */
-} opt = {.period = 1,
-	 .gauge = {.wait = SOAK_WAIT, .what = "command"}};
+} opt = {.period = 1, .gauge = {.wait = SOAK_WAIT, .what = "command"}};
 
 static _Atomic int stop; /* the signal that ends periods, or the baseline after a command */
 
@@ -372,10 +371,8 @@ static const struct option_row rows[] = {
 int main(int argc, char **argv)
 {
 	static struct options_given given;
-	static struct commands commands = {.opt = &opt.commands,
-					   .setup = &opt.gauge,
-					   .stop = &stop,
-					   .given = &given};
+	static struct commands commands = {
+		.opt = &opt.commands, .setup = &opt.gauge, .stop = &stop, .given = &given};
 	int command_stdout = STDOUT_FILENO;
 	bool compares;
 

@@ -196,7 +196,7 @@ static const struct option_row rows[] = {
 	{"", "tls", "CIPHER",
 	 "decrypt what zcc --tls sends, by kernel TLS 1.3 with a key that all know: this measures "
 	 "and protects nothing; aes-128-gcm (default), aes-256-gcm or chacha20-poly1305",
-	 AT(CIPHER, tls), .optional = true, .not_with = "--raw --mptcp --reply"},
+	 TAKE(CIPHER, tls, NULL), .optional = true, .not_with = "--raw --mptcp --reply"},
 	{"4", NULL, NULL, "listen on IPv4 only (default: both)", AT(CONSTANT, family),
 	 .min = AF_INET, .not_with = "-6"},
 	{"6", NULL, NULL, "listen on IPv6 only", AT(CONSTANT, family), .min = AF_INET6},

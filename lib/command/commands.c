@@ -14,10 +14,10 @@
  */
 
 static const struct run_key keys[] = {
-	[RUN_SETTING] = {"setting"},
-	[RUN_WORDS] = {"command"},
-	[RUN_NAME] = {"name"},
-	[RUN_INSTRUMENT] = {"instrument"},
+	[RUN_SETTING] = {.name = "setting"},
+	[RUN_WORDS] = {.name = "command"},
+	[RUN_NAME] = {.name = "name"},
+	[RUN_INSTRUMENT] = {.name = "instrument"},
 };
 
 #define GROUP(which, key, name) {key "_cpu_seconds", .is_of_load = true, .group = (name)},

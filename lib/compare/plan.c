@@ -451,7 +451,7 @@ static struct estimate ratio_to_reference(const struct plan *p, int i, int measu
 			 hypot(neighbour_share(p, i, measure), neighbour_share(p, k, measure))));
 }
 
-void plan_compute(struct plan *p, bool safe_only)
+static void compute(struct plan *p, bool safe_only)
 {
 	const int n = p->kind->measures;
 	struct plan *session;
@@ -461,14 +461,19 @@ void plan_compute(struct plan *p, bool safe_only)
 	for (session = p; session != NULL; session = session->earlier)
 		session->safe_only = safe_only;
 	free(p->result);
-	p->result = alloc_or_die((size_t)(p->n * n), sizeof(*p->result), "a plan");
-	if (p->before != NULL)
-		plan_compute(p->before, safe_only);
+	p->result = alloc_or_die((size_t)p->n * (size_t)n, sizeof(*p->result), "a plan");
 	for (at = 0, r = p->result; at < p->n * n; at++, r++) {
 		r->mean = mean_of_run(p, at / n, at % n);
 		r->ratio = p->before != NULL ? ratio_to_before(p, at / n, at % n)
 					     : ratio_to_reference(p, at / n, at % n);
 	}
+}
+
+void plan_compute(struct plan *p, bool safe_only)
+{
+	if (p->before != NULL)
+		compute(p->before, safe_only);
+	compute(p, safe_only);
 }
 
 const struct result *plan_result(const struct plan *p, int i, int measure)

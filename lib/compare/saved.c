@@ -160,8 +160,7 @@ struct reader {
 /* Replaces \t, \n, \xHH and \\ in place.  Returns false if something else follows a \. */
 static bool unescape(char *text)
 {
-	char *to = text;
-	unsigned byte;
+	char *to = text, hex[3] = "";
 
 	for (; *text != '\0'; text++) {
 		if (*text != '\\') {
@@ -169,12 +168,15 @@ static bool unescape(char *text)
 			continue;
 		}
 		text++;
-		if (*text == 'x' && sscanf(text + 1, "%2x", &byte) == 1 && byte != 0 &&
-		    isxdigit(text[1]) && isxdigit(text[2])) {
-			*to++ = (char)byte;
+		if (*text == 'x' && isxdigit((unsigned char)text[1]) &&
+		    isxdigit((unsigned char)text[2])) {
+			memcpy(hex, text + 1, 2);
+			*to = (char)strtoul(hex, NULL, 16);
+			if (*to++ == '\0')
+				return false;
 			text += 2;
 		} else if (*text != '\0' && strchr("tn\\", *text) != NULL) {
-			*to++ = *text == 't' ? '\t' : *text == 'n' ? '\n' : '\\';
+			*to++ = (char)(*text == 't' ? '\t' : *text == 'n' ? '\n' : '\\');
 		} else {
 			return false;
 		}
@@ -324,6 +326,7 @@ static const char *parse_run(struct reader *r, char *text)
 	char *key, *value;
 	const char *why;
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a session has records before it has a run */
 	rec->ends = (struct ends){.sent = NULL};
 	rec->has_failed = false;
 	rec->reference = 0;
@@ -425,6 +428,7 @@ struct plan *saved_read_or_die(const struct plan_kind *kind, const char *option,
 	FILE *f = fd >= 0 && fcntl(fd, F_SETFL, 0) == 0 ? fdopen(fd, "r") : NULL;
 	struct plan *last;
 	const char *why;
+	int e;
 
 	if (f == NULL && errno == ENOENT)
 		return NULL;
@@ -432,9 +436,10 @@ struct plan *saved_read_or_die(const struct plan_kind *kind, const char *option,
 		die_errno("%s: %s", option, printable(path));
 	errno = 0;
 	why = saved_parse(f, kind, path, &last);
-	if (ferror(f))
-		die_errno("%s: %s", option, printable(path));
+	e = ferror(f) ? errno : 0;
 	fclose(f);
+	if (e != 0)
+		die_of(e, "%s: %s", option, printable(path));
 	if (why != NULL)
 		die("%s: %s %s", option, printable(path), why);
 	return last;

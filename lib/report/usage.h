@@ -79,7 +79,6 @@ struct option_row {
 		unsigned long long: OPTION_IS_NUMBER(kind),                                        \
 		double: (kind) >= OPTION_SECONDS && (kind) <= OPTION_PERCENT,                      \
 		const char *: (kind) >= OPTION_TEXT && (kind) <= OPTION_PORT, \
-		const struct tls_cipher *: (kind) == OPTION_CIPHER, \
 		default: (kind) == OPTION_CPUS)
 #define OPTION_IS_NUMBER(kind) ((kind) >= OPTION_CONSTANT && (kind) <= OPTION_SIZE)
 

@@ -1,15 +1,15 @@
 #include "lib/send/measures.h"
 
 static const struct run_key keys[] = {
-	[RUN_SETTING] = {"setting"},
-	[RUN_WORDS] = {"words"},
-	[RUN_NAME] = {"name"},
-	[RUN_INSTRUMENT] = {"instrument"},
-	[RUN_METHOD] = {"method"},
-	[RUN_SIZE] = {"blksize", .is_number = true},
-	[RUN_STREAMS] = {"num_streams", .is_number = true},
-	[RUN_PORT] = {"port"},
-	[RUN_VS] = {"vs"},
+	[RUN_SETTING] = {.name = "setting"},
+	[RUN_WORDS] = {.name = "words"},
+	[RUN_NAME] = {.name = "name"},
+	[RUN_INSTRUMENT] = {.name = "instrument"},
+	[RUN_METHOD] = {.name = "method"},
+	[RUN_SIZE] = {.name = "blksize", .is_number = true},
+	[RUN_STREAMS] = {.name = "num_streams", .is_number = true},
+	[RUN_PORT] = {.name = "port"},
+	[RUN_VS] = {.name = "vs"},
 };
 
 /* What is counted for each MiB, of the host of an end. */

@@ -172,7 +172,7 @@ static const struct option_row rows[] = {
 	{"", "tls", "CIPHER",
 	 "encrypt by kernel TLS 1.3 with a key that all know: this measures and protects nothing; "
 	 "aes-128-gcm (default), aes-256-gcm or chacha20-poly1305, for a zcs with the same",
-	 AT(CIPHER, tls), .optional = true, .not_with = "--raw --mptcp --request"},
+	 TAKE(CIPHER, tls, NULL), .optional = true, .not_with = "--raw --mptcp --request"},
 	{"", "dscp", "NUMBER", "mark packets with this DSCP, 0 to 63 (default 0)",
 	 AT(INT, sock.dscp), .max = 63},
 	{"k", "cork", NULL, "set TCP_CORK during each loop", AT(FLAG, cork)},
@@ -453,7 +453,7 @@ static void add_runs(struct send_options *all, const struct send_options *opt, c
 
 	if (runs > PLAN_RUNS_MAX)
 		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
-	all->words = reallocarray(all->words, (size_t)(all->n_words + runs), sizeof(*r));
+	all->words = reallocarray(all->words, (size_t)all->n_words + (size_t)runs, sizeof(*r));
 	if (all->words == NULL)
 		die_errno("options");
 	for (i = 0; i < runs; i++) {

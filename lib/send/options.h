@@ -41,10 +41,10 @@ struct send_options {
 	const struct tls_cipher *tls; /* NULL: the connections are not encrypted */
 	int family;                   /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct compare_options compare;
-	bool compares;  /* there is more than one run, or only a comparison has an option */
-	int runs;       /* a round: those of `words`, in each setting */
-	int setting;    /* of the run, if there are any */
-	const char *vs; /* the last --vs; NULL: none */
+	bool compares;       /* there is more than one run, or only a comparison has an option */
+	int runs;            /* a round: those of `words`, in each setting */
+	int setting;         /* of the run, if there are any */
+	const char *vs;      /* the last --vs; NULL: none */
 	char **files;        /* the operands */
 	const char *command; /* the whole command line */
 	struct run_words *words;

@@ -211,7 +211,7 @@ static void comparison_holds(struct plan *p, const char *s)
 
 static bool run_saved(const char *s, size_t len)
 {
-	FILE *f = fmemopen((void *)(uintptr_t)s, len + (len == 0), "r");
+	FILE *f = fmemopen((void *)s, len + (len == 0), "r");
 	struct plan *last, *p;
 	const char *why = saved_parse(f, &trials_kind, NULL, &last), *line;
 	bool same = true;

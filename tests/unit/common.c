@@ -60,8 +60,9 @@ static void test_reading(void)
 {
 	/* In 8 bytes the fifth has no room for its newline. */
 	static const char *const cases[][2] = {
-		{"123456\n", "123456"}, {"one\ntwo\n", "one"}, {"\n", ""},   {"1\t\n", "1 "}, {"\0330\n", "?0"},
-		{"1234567\n", "error"}, {"no end", "error"},   {"", "error"}};
+		{"123456\n", "123456"}, {"one\ntwo\n", "one"}, {"\n", ""},
+		{"1\t\n", "1 "},        {"\0330\n", "?0"},     {"1234567\n", "error"},
+		{"no end", "error"},    {"", "error"}};
 	char line[8];
 	size_t i;
 

@@ -72,8 +72,7 @@ static void test_wrong(void)
 /* Lists of as many values as there may be, and of one more. */
 static void test_many(void)
 {
-	static const char *const cases[][2] = {
-		{"-b", "%d"}, {"--request", "%d"}};
+	static const char *const cases[][2] = {{"-b", "%d"}, {"--request", "%d"}};
 	char words[512];
 	size_t i;
 	int n, status;

@@ -18,7 +18,7 @@ static struct plan *last;
 
 static const char *parse(const char *text)
 {
-	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	FILE *f = fmemopen((void *)text, strlen(text), "r");
 	const char *why;
 
 	saved_close(last);
@@ -164,6 +164,7 @@ static void write_long(void *unused)
 	char words[17000];
 	struct plan p;
 
+	(void)unused;
 	memset(words, 'x', sizeof(words));
 	words[sizeof(words) - 1] = '\0';
 	plan_open(&p, &trials_kind, 1);
