@@ -109,6 +109,8 @@ void plan_set(struct plan *p, const char *key, const char *fmt, ...)
 	if (vasprintf(&f->value, fmt, ap) < 0)
 		die_errno("a plan");
 	va_end(ap);
+	if (strlen(f->value) > FACT_MOST)
+		f->value[FACT_MOST] = '\0';
 }
 
 void plan_set_lines(struct plan *p, char *lines)

@@ -22,6 +22,8 @@
 #define PLAN_ROUNDS     5    /* without -r */
 #define PLAN_ROUNDS_MAX 1000
 
+#define FACT_MOST 4000 /* bytes: a line of --save has room for them, however they are escaped */
+
 #define PLAN_PROFILE "--profile" /* the fact of sessions that are not compared with others */
 #define PLAN_REMOTE  "remote_"   /* before the key of what is of the other end */
 
@@ -116,7 +118,7 @@ const char *plan_value(const struct plan_run *run, int key);
 /* `-m send, tso off`: printable, and cut with `...` where no text has room for it. */
 const char *plan_name(const struct plan_run *run);
 
-/* Stores a fact; an empty value is none.  plan_set_lines(): of each line `KEY: TEXT`. */
+/* Stores a fact, of at most FACT_MOST bytes: the rest is cut; an empty value is none.  plan_set_lines(): of each line `KEY: TEXT`. */
 void plan_set(struct plan *p, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void plan_set_lines(struct plan *p, char *lines);

@@ -48,7 +48,7 @@ void rounds_read_or_die(struct rounds *r)
 	if (opt->save != NULL) {
 		p->kept = saved_read_or_die(p->kind, "--save", opt->save);
 		comparison_check_or_die(p, p->kept, "--save", opt->save);
-		saved_try_or_die(opt->save);
+		saved_try_or_die(p, opt->save);
 	}
 	if (opt->against != NULL) {
 		p->before = read_or_die(p->kind, "--against", opt->against);

@@ -6,7 +6,8 @@
 
 #define HEAD        "#zc-save 2"
 #define LINE_MOST   16384
-#define VALUES_MOST 16 /* that a run has */
+#define RUN_MOST    8192 /* bytes of a run's line before its receipts */
+#define VALUES_MOST 16   /* that a run has */
 
 /*
  * Writing.
@@ -29,8 +30,38 @@ static void print_field(FILE *f, const char *text)
 	}
 }
 
-void saved_try_or_die(const char *path)
+/* Writes what a line has of run i before its receipts.  Returns how many bytes. */
+static long print_run(FILE *f, const struct plan *p, int i)
 {
+	const long from = ftell(f);
+	int k;
+
+	fprintf(f, "%s\t%d", p->id, p->rounds + 1);
+	for (k = 0; k < p->kind->keys; k++)
+		if (plan_value(&p->run[i], k)[0] != '\0') {
+			fprintf(f, "\t%s=", p->kind->key[k].name);
+			print_field(f, plan_value(&p->run[i], k));
+		}
+	if (p->run[i].reference > 0)
+		fprintf(f, "\treference=%d", p->run[i].reference);
+	return ftell(f) - from;
+}
+
+void saved_try_or_die(const struct plan *p, const char *path)
+{
+	char *text;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+	int i;
+
+	if (f == NULL)
+		die_errno("a session");
+	for (i = 0; i < p->n; i++)
+		if (print_run(f, p, i) > RUN_MOST)
+			die("--save: run %d has more than %d bytes: give it a shorter command",
+			    i + 1, RUN_MOST);
+	fclose(f);
+	free(text);
 	if (access(path, F_OK) == 0)
 		close(file_append_or_die(path));
 	else
@@ -54,19 +85,11 @@ void saved_run(struct saving *s, const struct plan *p, int i, const struct ends 
 	       const char *failed)
 {
 	long from;
-	int k;
 
 	if (s->f == NULL && (s->f = open_memstream(&s->text, &s->size)) == NULL)
 		die_errno("a session");
 	from = ftell(s->f);
-	fprintf(s->f, "%s\t%d", p->id, p->rounds + 1);
-	for (k = 0; k < p->kind->keys; k++)
-		if (plan_value(&p->run[i], k)[0] != '\0') {
-			fprintf(s->f, "\t%s=", p->kind->key[k].name);
-			print_field(s->f, plan_value(&p->run[i], k));
-		}
-	if (p->run[i].reference > 0)
-		fprintf(s->f, "\treference=%d", p->run[i].reference);
+	(void)print_run(s->f, p, i);
 	if (failed != NULL) {
 		fputs("\tfailed=", s->f);
 		print_field(s->f, failed);

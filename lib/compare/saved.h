@@ -2,7 +2,7 @@
  * saved.h: files of --save, as zc-save(5) has them: of each session its facts, and a line for each run of each round with
  * the receipts of both ends.
  *
- *	saved_try_or_die("now.zc");
+ *	saved_try_or_die(&plan, "now.zc");
  *	...
  *	saved_run(&s, &plan, i, &ends, NULL);	(each run of a round)
  *	saved_round_or_die(&s, &plan, "now.zc");
@@ -23,8 +23,11 @@ struct saving {
 	bool has_facts; /* the file has those of the session */
 };
 
-/* Dies unless the file can be added to.  There is none afterwards if there was none before. */
-void saved_try_or_die(const char *path);
+/*
+ * Dies unless the file can be added to, and a line has room for each run.  There is no file afterwards if there was none
+ * before.
+ */
+void saved_try_or_die(const struct plan *p, const char *path);
 
 /* Adds the line of run i, which measured this, or that failed. */
 void saved_run(struct saving *s, const struct plan *p, int i, const struct ends *ends,

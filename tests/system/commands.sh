@@ -54,6 +54,17 @@ beside 'a command that leaves a daemon ends without it, and the daemon lives on'
 	kill "$(cat daemon)"
 ) & later
 
+beside '--save: a command that no line has room for is rejected before it runs; a long command line is cut'; ( begin
+	exits 125 compare -r 1 --save long.zc -- "echo >>log; : $(printf '%09000d' 0)"
+	grep 'run 1 has more than 8192 bytes' err
+	not [ -e log ]
+	not [ -e long.zc ]
+	for session in 1 2; do
+		exits 0 compare -r 1 --vs ": $(printf '%06000d' 1)" --vs ": $(printf '%06000d' 2)" --vs ": $(printf '%06000d' 3)" --save long.zc -- true
+		not grep ignored err
+	done
+) & later
+
 # ends WHY COMMAND...: the comparison ends by it in the second round, with the first in the report
 ends()
 {
