@@ -347,9 +347,10 @@ static void make_receipt(struct text *t)
 		put(t, row > figure_table ? " %s=" : "%s=", row->receipt);
 		if (row->kind == FIGURE_COUNT)
 			put(t, "%" PRIu64, any() >> (5 + below(59)));
+		else if (row->kind == FIGURE_REASONS)
+			put(t, "steal,weight");
 		else if (row->kind >= FIGURE_WORD)
-			put(t, "%s",
-			    row->kind == FIGURE_REASONS ? "steal,weight" : "abcdefghijklmno");
+			put(t, "%.*s", (int)row->size - 1, "abcdefghijklmno");
 		else
 			put(t, "%zu.000000", one_in(8) ? 100 : below(one_in(2) ? 2 : 64));
 	}
