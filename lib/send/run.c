@@ -464,6 +464,15 @@ void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
 		pause();
 }
 
+bool run_hold(struct run *r)
+{
+	int n = r->measuring;
+
+	while (n > 0 && !atomic_compare_exchange_weak(&r->measuring, &n, n + 1))
+		;
+	return n > 0;
+}
+
 /* The main thread would come too late to read the host's figures. */
 void run_measured(struct run *r)
 {

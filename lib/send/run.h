@@ -133,6 +133,12 @@ void run_end(struct run *r);
  */
 void run_baseline_after(struct run *r);
 
+/*
+ * Called by the main thread before it begins anew what is measured: until it calls run_measured() the host's figures are
+ * not read.  Returns false if they have been.
+ */
+bool run_hold(struct run *r);
+
 /* Called by each thread once its figures are final: the last reads the host's. */
 void run_measured(struct run *r);
 

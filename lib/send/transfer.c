@@ -70,7 +70,7 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	struct run *r = t->run;
 	int i;
 
-	if (r->measuring == 0)
+	if (!run_hold(r))
 		return NEVER; /* all was sent before */
 	mark_all(t);
 	gauge_begin(&r->gauge, r->interface);
@@ -82,6 +82,7 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	}
 	t->event[ON_INTERVAL].due_ns = time_after(now, t->opt->interval);
 	t->measuring = true;
+	run_measured(r);
 	return NEVER;
 }
 

@@ -57,6 +57,39 @@ static void test_cpus(const struct send_options *opt)
 	free(run.gauge.each);
 }
 
+static struct run *ending; /* the run whose last stream ends while its gauge is read; NULL: none */
+
+static void read_late(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
+		      bool for_baseline)
+{
+	static int reads;
+	struct run *r = ending;
+
+	(void)in, (void)for_baseline;
+	ending = NULL;
+	if (r != NULL)
+		run_measured(r);
+	at[cpus->n].time = ++reads;
+}
+
+/* The last stream ends while the main thread begins what is measured behind the warm-up. */
+static void test_warm(void)
+{
+	static const struct instrument_kind kind = {.read = read_late};
+	static const struct send_options opt = {.streams = 0};
+	struct run run = {.opt = &opt, .wake = -1, .measuring = 1, .gauge.instrument.kind = &kind};
+	struct transfer t = {.opt = &opt, .run = &run};
+
+	ending = &run;
+	on_warm(&t, now_ns());
+	ok(run.is_measured && run.gauge.to.sum.time > run.gauge.from.sum.time &&
+		   run.gauge.to.counters.ns > run.gauge.from.counters.ns,
+	   "a transfer that ends with its warm-up: what is measured ends after it begins");
+	t.measuring = false;
+	on_warm(&t, now_ns());
+	ok(!t.measuring, "nothing is measured of a transfer that ended before its warm-up");
+}
+
 int main(void)
 {
 	char here[HASH_SIZE];
@@ -81,5 +114,6 @@ int main(void)
 	ok(strlen(here) == 16 && strspn(here, "0123456789abcdef") == 16, "this boot has a hash");
 	test_host(here);
 	test_cpus(&one);
+	test_warm();
 	return done();
 }
