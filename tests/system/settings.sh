@@ -54,6 +54,10 @@ beside 'a command that fails ends the comparison, which prints its complete roun
 	grep '^2 rounds of 3 runs' out
 	counts -eq 1 grep -c '	failed=.*--setting c: its command ended with status 3$' plan.tsv
 	commands 'a b c b a b c a'
+	rm log
+	exits 1 settings -q -n 1 -r 9 --setting 'c=echo c >>log; [ "$(grep -c c log)" -lt 2 ]' ../file
+	[ "$(grep -c '^-m sendfile, [abc] ' out)" -eq 3 ]
+	counts -eq 3 lines_in out
 ) & later
 beside 'a first setting that cannot be restored is the last line, and the status'; ( begin
 	exits 1 $turn "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting 'a=[ ! -e now ]' --setting "$b" ../file

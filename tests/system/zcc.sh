@@ -12,9 +12,14 @@ beside 'zcc and zcs, whose reports nobody reads, end on a second SIGTERM'; ( beg
 	echo 'out=$1; shift; exec "$@" >$out' >to
 	ON='sh to unread.zcs' start_zcs -I 0.01 --json
 	FROM='sh to unread' start_zcc held --json -I 0.01 -P 8 -t 60 --pace 2m
-	# What room is left in its last page is for some intervals.
 	is_full() { not dd if=/dev/zero of="$1" bs=4096 count=1 oflag=nonblock 2>/dev/null; }
-	wait_until is_full unread
+	# A short report would fit in what room its last page has.
+	wait_until_full()
+	{
+		wait_until is_full "$1"
+		not dd if=/dev/zero of="$1" bs=1 count=4096 oflag=nonblock 2>/dev/null
+	}
+	wait_until_full unread
 	only_waits() { counts -eq 3 entries_in "/proc/$1/fd"; } # for who reads
 	ends_by_second()
 	{
@@ -27,7 +32,7 @@ beside 'zcc and zcs, whose reports nobody reads, end on a second SIGTERM'; ( beg
 	ends_by_second $held
 	not grep stdout held.err
 	start_zcc other -t 60 -q --pace 20m
-	wait_until is_full unread.zcs
+	wait_until_full unread.zcs
 	ends_by_second $ZCS
 	not grep stdout zcs.err
 ) & later
