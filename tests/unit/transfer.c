@@ -77,8 +77,10 @@ static void test_warm(void)
 {
 	static const struct instrument_kind kind = {.read = read_late};
 	static const struct send_options opt = {.streams = 0};
+	static struct stream stream;
+	static struct stream_result result;
 	struct run run = {.opt = &opt, .wake = -1, .measuring = 1, .gauge.instrument.kind = &kind};
-	struct transfer t = {.opt = &opt, .run = &run};
+	struct transfer t = {.opt = &opt, .run = &run, .stream = &stream, .result.stream = &result};
 
 	ending = &run;
 	on_warm(&t, now_ns());
