@@ -662,6 +662,18 @@ int output_finish(void)
 	return e == 0 || failed ? 0 : -1;
 }
 
+#define PIPE_MOST (1 << 20) /* to which any user may let a pipe grow: pipe(7), pipe-max-size */
+
+/* Gives a pipe that nobody reads the room for all that is queued, as far as its user may: fcntl(2). */
+static void sink_make_room(const struct sink *s)
+{
+	const size_t queued = s->queue.to - s->queue.from + sizeof(closing);
+	const int room = fcntl(s->fd, F_GETPIPE_SZ);
+
+	if (room > 0 && fcntl(s->fd, F_SETPIPE_SZ, room + (int)queued) < 0)
+		fcntl(s->fd, F_SETPIPE_SZ, PIPE_MOST);
+}
+
 /* For a handler of signals: writes what can be written at once, and then what closes an open report. */
 static void output_cut(void)
 {
@@ -669,8 +681,12 @@ static void output_cut(void)
 
 	if (on_stdout.sink == NULL || !output_lock_try(&before))
 		return;
-	sink_drain(on_stdout.sink);
 	sink_drain(on_stderr.sink);
+	sink_drain(on_stdout.sink);
+	if (on_stdout.sink->queue.to > 0 || closing[0] != '\0') {
+		sink_make_room(on_stdout.sink);
+		sink_drain(on_stdout.sink);
+	}
 	if (on_stdout.sink->queue.to == 0 && closing[0] != '\0')
 		(void)!sink_write(on_stdout.sink, closing, strlen(closing));
 	closing[0] = '\0';

@@ -110,24 +110,25 @@ for kind in pipe pty socket; do
 		stop_zcs
 	) & later
 done
-beside 'zcc: SIGTERM while nobody reads: the report is there, and it ended by the signal; a second one ends it at once'; ( begin
-	for second in '' yes; do
+for mode in '' --json --json-stream; do
+	beside "zcc${mode:+ $mode}: the report is whole once it is read, though a second SIGTERM ended it while nobody read"; ( begin; need jq
 		start_zcs -I 0.05
-		start_full zcc$second pipe "$BIN/zcc" -s 0 -p "$PORT" -t 60 -I 0.01 -P 8 --pace 20m --congestion reno
+		start_full zcc pipe "$BIN/zcc" $mode -s 0 -p "$PORT" -t 60 -I 0.01 -P 8 --pace 20m --congestion reno
 		wait_until grep -q '[0-9]' zcs.out
 		kill -TERM "$full"
 		wait_until only_waits
-		if [ -n "$second" ]; then
-			sleep 0.3 # the same signal at once is the same request
-			kill -TERM "$full"
-			ended "$full"
-		fi
-		read_full 143
+		sleep 0.3 # the same signal at once is the same request
+		kill -TERM "$full"
+		ended "$full"
+		read_full 143 >/dev/null
 		stop_zcs
-		[ -n "$second" ] || grep -q 'KiB/s.*[0-9]' zcc.out
-		[ -n "$second" ] || grep -q 'kbytes/sec' zcc.out
-	done
-) & later
+		case $mode in
+		--json) jq -es 'length == 1 and .[0].end.sum_sent.bytes > 0' zcc.out ;;
+		--json-stream) jq -es 'any(.[]; .event == "end")' zcc.out ;;
+		*) grep -q 'KiB/s.*[0-9]' zcc.out; grep -q 'kbytes/sec' zcc.out ;;
+		esac
+	) & later
+done
 for mode in --json --json-stream; do
 	beside "zcc $mode: a second signal closes what is begun, for who reads it"; ( begin; need jq
 		start_zcs
