@@ -253,8 +253,8 @@ static int verify(void)
 #define TAKE(kind, member, function) OPTION_TAKE(struct soak_options, kind, member, function)
 
 /* Each of these makes a comparison. */
-#define COMPARES     "-r or --vs or --setting or --save or --against or --precision"
-#define NOT_COMPARED "--runs --vs --setting --save --against --precision --fail-above"
+#define COMPARES     "-r or --vs or --setting or --save or --against or --precision or --dry-run"
+#define NOT_COMPARED "--runs --vs --setting --save --against --precision --fail-above --dry-run"
 
 static const struct option_row rows[] = {
 	{.help = "Usage: cyclesoak -C [OPTION...]\n"
@@ -289,16 +289,8 @@ static const struct option_row rows[] = {
 	{"", "profile-stacks", "FILE",
 	 "as --profile, and write the calls that led to the samples to FILE, for flame graphs",
 	 AT(FILE, gauge.stacks), .not_with = "--idle -C -f --file --verify --once " NOT_COMPARED},
-	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", AT(INT, gauge.n_cpus),
-	 .min = 1, .max = CPUS_MAX, .not_with = "--on-cpus"},
-	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", AT(CPUS, gauge.on)},
-	{"", "wait", "SECS",
-	 "wait up to SECS seconds until no other program soaks the CPUs (default 2); then COMMAND "
-	 "runs all the same, and without COMMAND cyclesoak fails",
-	 AT(SECONDS, gauge.wait), .max = 86400},
-	{"", "wait-idle", "SECS",
-	 "before COMMAND wait up to SECS seconds until others take under 3 % for a second",
-	 AT(SECONDS, gauge.wait_idle), .min = 1, .max = 86400},
+	GAUGE_CPUS(struct soak_options, NULL),
+	GAUGE_WAITS(struct soak_options, NULL, NULL),
 	{"p", "period", "SECS", "measure periods of SECS seconds (default 1)", AT(SECONDS, period),
 	 .min = 0.01, .max = 1e6, .alone = true},
 	{"n", "count", "N", "stop after N periods (default: when interrupted)", AT(INT, count),
@@ -308,36 +300,16 @@ static const struct option_row rows[] = {
 	{.help = "\n"
 		 "Comparison: sh runs COMMAND and the command of each --vs, with the output to\n"
 		 "/dev/null; all of them in each setting are a round:\n"},
-	{"r", "runs", "N", "repeat the round N times (default 5)", AT(INT, commands.compare.rounds),
-	 .is_neutral = true, .min = 1, .max = PLAN_ROUNDS_MAX},
 	{"", "vs", "COMMAND", "compare COMMAND with this one, a command line of sh",
 	 TAKE(TEXT, commands, commands_take), .is_repeated = true},
-	{"", "setting", "NAME=COMMAND",
-	 "make each run in each of these settings of the machine, which COMMAND makes; the first is "
-	 "restored at the end",
-	 TAKE(TEXT, commands.compare.settings, setting_take), .is_repeated = true,
-	 .not_with = "--calibration --file -C"},
-	{"", "settle", "SECS", "wait SECS seconds after a change of the setting",
-	 AT(SECONDS, commands.compare.settle), .max = 86400, .only_with = "--setting"},
 	{"", "prepare", "COMMAND", "run this before each run, outside all measurement",
 	 AT(TEXT, commands.prepare), .only_with = COMPARES},
 	{"", "show-output", NULL, "print the output of the commands on standard error",
 	 AT(FLAG, commands.show_output), .only_with = COMPARES},
-	{"", "precision", "PERCENT",
-	 "repeat the round until the CPU seconds are known to +-PERCENT: 5 to 30 rounds",
-	 AT(PERCENT, commands.compare.precision), .is_neutral = true, .min = 0.0001, .max = 100},
 	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",
-	 AT(INT, commands.compare.retries), .is_neutral = true, .max = 1000, .only_with = COMPARES},
-	{"", "save", "FILE", "add the figures of all runs to FILE", AT(FILE, commands.compare.save),
-	 .is_neutral = true},
-	{"", "against", "FILE", "compare with the figures that --save has kept",
-	 AT(FILE, commands.compare.against), .is_neutral = true},
-	{"", "fail-above", "PERCENT",
-	 "exit with status 3 if a command takes over PERCENT more CPU time than the first or "
-	 "--against",
-	 AT(PERCENT, commands.compare.fail_above), .is_neutral = true, .min = 0.01, .max = 1000},
-	{"", "dry-run", NULL, "print the runs, and run nothing", AT(FLAG, commands.compare.dry),
-	 .is_neutral = true, .only_with = COMPARES, .not_with = "--json"},
+	 AT(INT, commands.compare.retries), .max = 1000, .only_with = COMPARES},
+	{.help = "", .is_neutral = true},
+	COMPARE_OPTIONS(struct soak_options, commands.compare),
 	{.help = "\nVerification:\n"},
 	{"", "verify", "quick",
 	 "measure loads of known size with each instrument and print whether the figures are right: "
@@ -351,8 +323,7 @@ static const struct option_row rows[] = {
 	 AT(FILE, output)},
 	{"d", "debug", NULL, "print the kernel's own accounting of the same time, too",
 	 AT(FLAG, debug)},
-	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
-	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
+	HELP_OPTIONS,
 	{.help = "\n"
 		 "Exit status: 0 on success, 1 if cyclesoak failed, 2 if the command line is\n"
 		 "wrong.  With --verify, 1 if a step fails, or else 2 if one could not be run.\n"
@@ -365,7 +336,6 @@ static const struct option_row rows[] = {
 		 "  cyclesoak -B -n 10               print the load of each CPU for 10 seconds\n"
 		 "  cyclesoak -- rsync -a src dst    measure what this rsync takes\n"
 		 "  cyclesoak --vs 'cp -r src dst' -- rsync -a src dst    compare two commands\n"},
-	{"", "columns", .instead = "the figures of each run are in --json, which jq(1) filters"},
 };
 
 int main(int argc, char **argv)

@@ -17,8 +17,7 @@ static const struct option_row rows[] = {
 		 "\n"},
 	{"p", "priority", "N", "set the real-time priority, 1 to 99 (default 1)",
 	 OPTION_AT(struct rr_options, INT, priority), .min = 1, .max = 99},
-	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
-	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
+	HELP_OPTIONS,
 	{.help = "\n"
 		 "A real-time program that neither ends nor sleeps can lock up the machine.\n"
 		 "\n"

@@ -74,11 +74,10 @@ char *command_join(char **words)
 bool commands_settle(struct command_options *opt, char **words)
 {
 	const int settings = opt->compare.settings.n;
-	const bool compares = rounds_settle(&opt->compare,
-					    (opt->n + 1) * (settings > 0 ? settings : 1));
+	const int runs = (opt->n + 1) * (settings > 0 ? settings : 1);
 	int i, k;
 
-	if (!compares)
+	if (!rounds_settle(&opt->compare, runs) && !opt->compare.dry)
 		return false;
 	if (*words == NULL)
 		usage_error("a comparison needs a COMMAND: cyclesoak [OPTION...] -- COMMAND");

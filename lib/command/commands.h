@@ -45,7 +45,7 @@ option_take commands_take;
 
 /*
  * Checks the options, and sets defaults and the first command, whose words are the operands.  Returns whether there is a
- * comparison.
+ * comparison, or its runs are to be printed.
  */
 bool commands_settle(struct command_options *opt, char **words);
 

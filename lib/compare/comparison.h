@@ -27,6 +27,36 @@ struct compare_options {
 	double settle; /* seconds from a change of the setting to the next run; 0: not given */
 };
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): m is a member */
+/* clang-format off */
+/* Their rows of usage.h, under a heading that is neutral; m is the member of a program's options. */
+#define COMPARE_OPTIONS(type, m)                                                                   \
+	{"r", "runs", "N", "repeat the round N times (default 5)",                                 \
+	 OPTION_AT(type, INT, m.rounds), .min = 1, .max = PLAN_ROUNDS_MAX},                        \
+	{"", "precision", "PERCENT",                                                               \
+	 "repeat the round until each cost is known to +-PERCENT: 5 to 30 rounds",                 \
+	 OPTION_AT(type, PERCENT, m.precision), .min = 0.0001, .max = 100},                        \
+	{"", "save", "FILE", "add the figures of all runs to FILE",                                \
+	 OPTION_AT(type, FILE, m.save)},                                                           \
+	{"", "against", "FILE", "compare with the figures that --save has kept",                   \
+	 OPTION_AT(type, FILE, m.against)},                                                        \
+	{"", "fail-above", "PERCENT",                                                              \
+	 "exit with status 3 if a run costs over PERCENT more than the first or --against",        \
+	 OPTION_AT(type, PERCENT, m.fail_above), .min = 0.01, .max = 1000,                         \
+	 .not_with = "--request"},                                                                 \
+	{"", "setting", "NAME=COMMAND",                                                            \
+	 "make each run in each of these settings of the machine, which COMMAND makes; the "       \
+	 "first is restored at the end",                                                           \
+	 OPTION_TAKE(type, TEXT, m.settings, setting_take), .is_repeated = true,                   \
+	 .not_with = "--request --calibration --file -C"},                                         \
+	{"", "settle", "SECS", "wait SECS seconds after a change of the setting",                  \
+	 OPTION_AT(type, SECONDS, m.settle), .max = 86400, .only_with = "--setting"},              \
+	{"", "dry-run", NULL, "print the runs, and make none of them",                             \
+	 OPTION_AT(type, FLAG, m.dry), .not_with = "--json --json-stream"},                        \
+	{"", "columns", .instead = "the figures of each run are in --json, which jq(1) filters"}
+/* clang-format on */
+/* NOLINTEND(bugprone-macro-parentheses) */
+
 struct comparison {
 	struct plan *plan;
 	const struct compare_options *opt;

@@ -47,6 +47,33 @@ struct gauge_setup {
 	struct cpus on;     /* these CPUs; empty: the first n_cpus */
 };
 
+/* clang-format off */
+/* Rows of usage.h, for the member `gauge` of a program's options: of programs that measure traffic. */
+#define GAUGE_INSTRUMENTS(type, not_both)                                                          \
+	{"c", "cpu-load", NULL,                                                                    \
+	 "measure the CPU time that the traffic takes from other programs, by keeping all CPUs "   \
+	 "busy: needs root in a session of systemd, and more in a container: zc-recipes(7)",       \
+	 OPTION_AT(type, FLAG, gauge.soak), .not_with = (not_both)},                               \
+	{"", "idle", "clock",                                                                      \
+	 "measure how busy the traffic makes an idle machine; --idle=clock: by BPF programs",      \
+	 OPTION_AT(type, WORD, gauge.idle), .optional = true}
+
+/* Of all programs; `needs` are options of which one must be given. */
+#define GAUGE_CPUS(type, needs)                                                                    \
+	{"N", "cpus", "N", "measure the first N CPUs (default: all online)",                       \
+	 OPTION_AT(type, INT, gauge.n_cpus), .min = 1, .max = CPUS_MAX, .only_with = (needs),      \
+	 .not_with = "--on-cpus"},                                                                 \
+	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67",                           \
+	 OPTION_AT(type, CPUS, gauge.on), .only_with = (needs)}
+#define GAUGE_WAITS(type, wait_needs, idle_needs)                                                  \
+	{"", "wait", "SECS",                                                                       \
+	 "wait up to SECS seconds until no other program soaks the CPUs (default 2)",              \
+	 OPTION_AT(type, SECONDS, gauge.wait), .max = 86400, .only_with = (wait_needs)},           \
+	{"", "wait-idle", "SECS", "wait up to SECS seconds until other programs take under 3 %",   \
+	 OPTION_AT(type, SECONDS, gauge.wait_idle), .min = 1, .max = 86400,                        \
+	 .only_with = (idle_needs)}
+/* clang-format on */
+
 /* The state of this host at one moment. */
 struct gauge_mark {
 	struct load_sample sum, *each; /* of all CPUs, and of each CPU unless NULL */

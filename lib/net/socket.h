@@ -27,6 +27,25 @@ struct sock_options {
 	bool mptcp;             /* Multipath TCP, if the peer has it, too */
 };
 
+/* clang-format off */
+/* Rows of usage.h, for the members `sock`, `family` and `tls` of a program's options. */
+#define SOCK_OPTIONS(type)                                                                         \
+	{"4", NULL, NULL, "use IPv4 only (default: IPv4 and IPv6)",                                \
+	 OPTION_AT(type, CONSTANT, family), .min = AF_INET, .not_with = "-6"},                     \
+	{"6", NULL, NULL, "use IPv6 only", OPTION_AT(type, CONSTANT, family), .min = AF_INET6},    \
+	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)",                    \
+	 OPTION_AT(type, DEVICE, sock.device)},                                                    \
+	{"", "tls", "CIPHER",                                                                      \
+	 "encrypt by kernel TLS 1.3, as the other end has to, with a key that all know: this "     \
+	 "measures and protects nothing; aes-128-gcm (default), aes-256-gcm or chacha20-poly1305", \
+	 OPTION_TAKE(type, CIPHER, tls, NULL), .optional = true,                                   \
+	 .not_with = "--raw --mptcp --request --reply"},                                           \
+	{"i", "rcvbuf", "SIZE", "set SO_RCVBUF (default: the kernel's autotuning)",                \
+	 OPTION_AT(type, SIZE, sock.rcvbuf), .min = 1, .max = 1u << 30},                           \
+	{"o", "sndbuf", "SIZE", "set SO_SNDBUF (default: the kernel's autotuning)",                \
+	 OPTION_AT(type, SIZE, sock.sndbuf), .min = 1, .max = 1u << 30}
+/* clang-format on */
+
 /*
  * Opens a stream socket; `flags` may be SOCK_NONBLOCK.  Dies if the kernel lacks Multipath TCP; returns -1 with
  * errno for other errors.

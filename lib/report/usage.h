@@ -99,6 +99,13 @@ struct usage {
 	bool command; /* a command may follow: its options are its own, and die() exits with EXIT_COMMAND */
 };
 
+/* clang-format off */
+/* Rows of every program. */
+#define HELP_OPTIONS                                                                               \
+	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},                     \
+	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0}
+/* clang-format on */
+
 #define OPTIONS_MAX 128 /* rows, and the end that getopt_long(3) needs */
 
 /* A program's table: one that is too long does not compile. */

@@ -11,7 +11,6 @@
 #define REQUESTS        100 /* connections of each size, unless -n is given, as in 1999 */
 #define BUILTIN_SECONDS 10  /* that the built-in set is sent for: a pass over it lasts 10 ms */
 #define STREAMS_MAX     1024
-#define BUFFER_MAX      (1u << 30)        /* bytes of a call, or of a socket buffer */
 #define CHUNK_MOST      100000000u        /* bytes of a call: more were meant as a rate */
 #define PACED_BYTES     (2.0 * 64 * 1024) /* two segments as long as the kernel makes them */
 
@@ -108,7 +107,7 @@ static const struct option_row rows[] = {
 	 TAKE(FLAG, method, take_method)},
 	{"bl", "buffer-size", "SIZE",
 	 "bytes per call (default 64k; sendfile, splice 1m; mmap 4m in all); a rate is --pace",
-	 AT(SIZE, chunk), .is_list = 3, .min = 1, .max = BUFFER_MAX},
+	 AT(SIZE, chunk), .is_list = 3, .min = 1, .max = 1u << 30},
 	{"", "preload", NULL, "send the files from memory, by all methods with a buffer",
 	 AT(FLAG, preload)},
 	{"B", "bind-cpu", "CPUS", "run on these CPUs, such as 0,2-5, in turn (default: any)",
@@ -122,14 +121,7 @@ static const struct option_row rows[] = {
 	 "one more run, with the options of this text over the others, such as --vs '-S -b 64k'; "
 	 "may be repeated",
 	 AT(TEXT, vs), .is_repeated = true, .not_with = "--request -C"},
-	{"r", "runs", "N", "repeat the round N times (default 5 with a list)",
-	 AT(INT, compare.rounds), .min = 1, .max = PLAN_ROUNDS_MAX},
-	{"", "precision", "PERCENT",
-	 "repeat the round until each cost is known to +-PERCENT: 5 to 30 rounds",
-	 AT(PERCENT, compare.precision), .min = 0.0001, .max = 100},
-	{"", "save", "FILE", "add the figures of all runs to FILE", AT(FILE, compare.save)},
-	{"", "against", "FILE", "compare with the figures that --save has kept",
-	 AT(FILE, compare.against)},
+	COMPARE_OPTIONS(struct send_options, compare),
 	{"", "compare", "FILE",
 	 "print how a second file of --save, which follows, compares with FILE, or without one how "
 	 "the runs of FILE do; send nothing",
@@ -137,27 +129,13 @@ static const struct option_row rows[] = {
 	 .goes_with = "--compare --brief --fail-above --json --json-stream --quiet --debug"},
 	{"", "brief", NULL, "print a block for a commit message: 75 columns, in Gbit/s",
 	 AT(FLAG, compare.brief), .not_with = "--json --json-stream --quiet --dry-run"},
-	{"", "fail-above", "PERCENT",
-	 "exit with status 3 if a run costs over PERCENT more than the first or --against",
-	 AT(PERCENT, compare.fail_above), .min = 0.01, .max = 1000, .not_with = "--request"},
-	{"", "setting", "NAME=COMMAND",
-	 "make each run in each of these settings of the machine, which COMMAND makes; the first is "
-	 "restored at the end",
-	 TAKE(TEXT, compare.settings, setting_take), .is_repeated = true,
-	 .not_with = "--request --calibration -C"},
-	{"", "settle", "SECS", "wait SECS seconds after a change of the setting",
-	 AT(SECONDS, compare.settle), .max = 86400, .only_with = "--setting"},
-	{"", "dry-run", NULL, "print the runs and how long they take, and send nothing",
-	 AT(FLAG, compare.dry), .not_with = "--json --json-stream"},
 	{.help = "\nConnection:\n"},
 	{"s", "server", "HOST", "the host that runs zcs: a name, an address, or 0 for this host",
 	 OPTION_TEXT, .at = 0, .min = 1, .take = take_host},
 	{"p", "port", "PORT",
 	 "the server's port (default 2222; --request 7890); each of a list is a run",
 	 AT(PORT, port), .is_list = 2, .is_neutral = true, .min = 1, .max = 65535},
-	{"4", NULL, NULL, "use IPv4 only (default: either)", AT(CONSTANT, family), .min = AF_INET,
-	 .not_with = "-6"},
-	{"6", NULL, NULL, "use IPv6 only", AT(CONSTANT, family), .min = AF_INET6},
+	SOCK_OPTIONS(struct send_options),
 	{"", "wait-server", "SECS", "wait up to SECS seconds until the server listens (default 0)",
 	 AT(SECONDS, wait_server), .max = 86400},
 	{"", "bind", "ADDRESS", "connect from this address of the host", OPTION_TEXT,
@@ -166,21 +144,11 @@ static const struct option_row rows[] = {
 	 "connect from this port, further streams from the next ones, and further runs from "
 	 "those behind them",
 	 AT(INT, cport), .min = 1, .max = 65535, .is_shared = true},
-	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)",
-	 AT(DEVICE, sock.device)},
 	{"", "mptcp", NULL, "use Multipath TCP, which zcs --mptcp accepts", AT(FLAG, sock.mptcp)},
-	{"", "tls", "CIPHER",
-	 "encrypt by kernel TLS 1.3 with a key that all know: this measures and protects nothing; "
-	 "aes-128-gcm (default), aes-256-gcm or chacha20-poly1305, for a zcs with the same",
-	 TAKE(CIPHER, tls, NULL), .optional = true, .not_with = "--raw --mptcp --request"},
 	{"", "dscp", "NUMBER", "mark packets with this DSCP, 0 to 63 (default 0)",
 	 AT(INT, sock.dscp), .max = 63},
 	{"k", "cork", NULL, "set TCP_CORK during each loop", AT(FLAG, cork)},
 	{"", "nodelay", NULL, "set TCP_NODELAY", AT(FLAG, nodelay)},
-	{"i", "rcvbuf", "SIZE", "set SO_RCVBUF (default: the kernel's autotuning)",
-	 AT(SIZE, sock.rcvbuf), .min = 1, .max = BUFFER_MAX},
-	{"o", "sndbuf", "SIZE", "set SO_SNDBUF (default: the kernel's autotuning)",
-	 AT(SIZE, sock.sndbuf), .min = 1, .max = BUFFER_MAX},
 	{"M", "mss", "BYTES", "set TCP_MAXSEG, the largest segment (default: the kernel's choice)",
 	 AT(SIZE, mss), .min = 88, .max = 32767}, /* the kernel's bounds */
 	{"", "pace", "RATE", "limit each stream to RATE bytes per second (default: no limit)",
@@ -191,13 +159,7 @@ static const struct option_row rows[] = {
 	 "fail if the server acknowledges nothing for SECS seconds (default: never; --request 60)",
 	 AT(SECONDS_OR_NONE, timeout), .min = 0.001, .max = 86400},
 	{.help = "\nCPU load:\n"},
-	{"c", "cpu-load", NULL,
-	 "measure the CPU time that the transfer takes from other programs, by keeping all CPUs "
-	 "busy: needs root in a session of systemd, and more in a container: zc-recipes(7)",
-	 AT(FLAG, gauge.soak)},
-	{"", "idle", "clock",
-	 "measure how busy the transfer makes an idle machine; --idle=clock: by BPF programs",
-	 AT(WORD, gauge.idle), .optional = true},
+	GAUGE_INSTRUMENTS(struct send_options, NULL),
 	{.help = "", .is_shared = true},
 	{"", "profile", NULL,
 	 "sample what the CPUs do, and print the CPU time of each KiB by groups: data copy, TCP/IP, "
@@ -213,15 +175,8 @@ static const struct option_row rows[] = {
 	{"C", "calibrate", NULL, "calibrate on the idle host, for 5 seconds, and exit",
 	 AT(FLAG, calibrate), .alone = true,
 	 .not_with = "--server --request --cpu-load --idle --json --json-stream"},
-	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", AT(INT, gauge.n_cpus),
-	 .min = 1, .max = CPUS_MAX, .only_with = "-c or --idle or -C", .not_with = "--on-cpus"},
-	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", AT(CPUS, gauge.on),
-	 .only_with = "-c or --idle or -C"},
-	{"", "wait", "SECS",
-	 "wait up to SECS seconds until no other program soaks the CPUs (default 2)",
-	 AT(SECONDS, gauge.wait), .max = 86400, .only_with = "-c or -C"},
-	{"", "wait-idle", "SECS", "wait up to SECS seconds until other programs take under 3 %",
-	 AT(SECONDS, gauge.wait_idle), .min = 1, .max = 86400, .only_with = "-c or --idle"},
+	GAUGE_CPUS(struct send_options, "-c or --idle or -C"),
+	GAUGE_WAITS(struct send_options, "-c or -C", "-c or --idle"),
 	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",
 	 AT(INT, compare.retries), .max = 1000, .only_with = "-c or --idle",
 	 .not_with = "--request"},
@@ -239,8 +194,7 @@ static const struct option_row rows[] = {
 	{"q", "quiet", NULL, "print only the first line of the report, and the stalls of --request",
 	 AT(FLAG, quiet)},
 	{"d", "debug", NULL, "print more on stderr; given twice, each file", AT(COUNT, debug)},
-	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
-	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
+	HELP_OPTIONS,
 	{.help = "\n"
 		 "SIZE and RATE take a suffix k, m, g or t: KiB to TiB (kb, mb, gb, tb: powers of\n"
 		 "1000), and SECS s, m or h.  In the report's first line kbytes/sec is KiB/s, the\n"
@@ -252,7 +206,6 @@ static const struct option_row rows[] = {
 		 "Examples:\n"
 		 "  zcc -s receiver -t 10               send for 10 seconds, print the throughput\n"
 		 "  zcc -c -s receiver -t 10 -m send    the same by send(), with load and cost\n"},
-	{"", "columns", .instead = "the figures of each run are in --json, which jq(1) filters"},
 	/* Options of 1.x. */
 	{"", "content", .instead = "send a file of zeros: truncate -s 22m FILE"},
 	{"", "force", .instead = "calibrate a busy host by cyclesoak -C --force"},
