@@ -7,6 +7,8 @@
 #	$LIMIT          the seconds after which this test is ended
 #	$SLOW           by what to multiply limits and waits: 1 where the machine is not emulated
 #	$SOAKS_ALONE    not empty where no other test soaks while this one runs: the group soaks or quiet
+#	$ALONE          what to put before a program that is to have a /dev/zero, the lock of soakers and settings, to itself;
+#	                where that cannot be, who changes settings waits for its turn
 #	$OWN_NETWORK    not empty where the test has a network namespace to itself
 #	$ON, $FROM      what to put before zcs and the tests' receiver, and before zcc, to run them on a host of tests/lab
 
@@ -19,6 +21,7 @@ REPEATS=$PWD/repeats # a line for each time that the check at hand began anew
 PS4='+: ' # before each command that a check runs
 find_tools() { zcc=$BIN/zcc zcs=$BIN/zcs cyclesoak=$BIN/cyclesoak; }
 find_tools
+ALONE=${ALONE:-flock -F $PWD/turn}
 run_rr=$BIN/run_rr
 printf x >tiny
 
@@ -47,30 +50,43 @@ ok() { conclude $?; }
 # beside 'what must hold'; ( begin; need TOOL
 #	command...
 # ) & later
-# A check in a directory of its own, beside seven others at most; `together` waits for all that are left.
-cells=0 cell='' running='' check_log=check.log
+# A check in a directory of its own, beside $most_beside - 1 others at most; `together` waits for all that are left.
+most_beside=8 cells=0 cell='' running='' check_log=check.log
 beside()
 {
 	cells=$((cells + 1))
 	cell=$PWD/cell.$cells what=$1
 	mkdir "$cell"
-	eval "title_$cells=\$1"
+	read_uptime
+	eval "title_$cells=\$1 begun_$cells=$uptime"
 }
 later()
 {
 	running="$running $cells:$!" cell=
-	# shellcheck disable=SC2086 # the words
-	set -- $running
-	[ $# -lt 8 ] || collect "$@"
+	while
+		# shellcheck disable=SC2086 # the words
+		set -- $running
+		[ $# -ge $most_beside ]
+	do
+		collect_ended
+	done
 }
-together() { while [ -n "$running" ]; do collect $running; done; }
-collect()
+together() { while [ -n "$running" ]; do collect_ended; done; }
+collect_ended()
 {
-	eval "it \"\$title_${1%:*}\""
-	check_log=cell.${1%:*}/check.log verdict=0
-	wait "${1#*:}" || verdict=$?
-	shift
-	running=$*
+	set -- $running
+	running=''
+	for check; do
+		if gone "${check#*:}"; then collect ${check%:*} ${check#*:}; else running="$running $check"; fi
+	done
+	[ $# -gt "$(echo $running | wc -w)" ] || sleep 0.02
+}
+collect() # the number and the process of a check
+{
+	eval "it \"\$title_$1\""
+	eval "begun=\$begun_$1"
+	check_log=cell.$1/check.log verdict=0
+	wait "$2" || verdict=$?
 	conclude $verdict
 	check_log=check.log
 }
@@ -624,6 +640,21 @@ hasten_tools()
 	done
 	BIN=$PWD/hastened
 	find_tools
+}
+
+# without_loads: $zcc and $cyclesoak can have no CPU for a trial of --idle, so that a load is not measured, at once.  Where
+# the shell would change signals, $loadless is put before cyclesoak
+loadless=
+without_loads()
+{
+	preloaded fault || return 0
+	mkdir unmeasured
+	for tool in zcc cyclesoak; do
+		loadless="env LD_PRELOAD=$PWD/fault.so FAULT=$tool,sched_setaffinity,-,each,EINVAL"
+		printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$loadless" "$BIN/$tool" >unmeasured/$tool
+		chmod +x unmeasured/$tool
+	done
+	zcc=$PWD/unmeasured/zcc cyclesoak=$PWD/unmeasured/cyclesoak
 }
 
 # soaking command...: in its turn, as there is one set of soakers on a machine; other programs may have the CPUs

@@ -2,18 +2,13 @@
 # Comparisons of commands by cyclesoak.  tests/unit/plan.c has the statistics; tests/system/settings.sh has --setting;
 # tests/bench/same has what the intervals contain.
 #
-# seconds: 10
+# seconds: 8
 . "$TOP/tests/lib.sh"
 
-# Under ./unmeasured no program may be bound to a CPU, so that the load cannot be measured: it is not tried for a second.
-! preloaded fault || library="LD_PRELOAD=$PWD/fault.so FAULT=cyclesoak,sched_setaffinity,-,each,EINVAL"
-printf '#!/bin/sh\nexec env %s "%s" "$@"\n' "$library" "$BIN/cyclesoak" >unmeasured
-chmod +x unmeasured
-cyclesoak=$PWD/unmeasured
+without_loads
+find_hastening
 # compare [options...]
 compare() { "$cyclesoak" --idle "$@"; }
-# One program at a time has settings; $turn has each of these wait for its turn.
-turn="flock -F $PWD/turn"
 log_has() { [ "$(paste -s -d ' ' log)" = "$1" ]; }
 
 beside 'commands run once a round, every second round in reverse, with --prepare before each; a row for each'; ( begin; need jq
@@ -25,11 +20,11 @@ beside 'commands run once a round, every second round in reverse, with --prepare
 	counts -eq 6 grep -c '	command=' plan.tsv
 	grep '	#	--prepare: echo p >>log$' plan.tsv
 ) & later
-beside '--json: an object for each run, then the comparison; the CPU seconds are load x CPUs x seconds'; ( begin; need jq
-	exits 0 "$BIN/cyclesoak" --idle -r 2 --vs 'exit 0' --json -- sleep 0.01
+beside '--json -B: an object for each run, then the comparison; the CPU seconds are load x CPUs x seconds'; ( begin; need jq
+	exits 0 $hasten_by "$BIN/cyclesoak" --idle -B -r 2 --vs 'exit 0' --json -- sleep 0.01
 	jq -s . out >all
 	holds all '(map(.run) == [1, 2, 3, 4, null]) and (map(.command) | .[:4] == ["sleep 0.01", "exit 0", "exit 0", "sleep 0.01"])' \
-	    'all(.[:4][]; .load_percent == null or
+	    'all(.[:4][]; .load_percent == null or (.load_by_cpu | length) == .cpus and
 		(.cpu_seconds - .load_percent / 100 * .cpus * .seconds | . * . < 1e-12))' \
 	    '.[4].comparison | .rounds == 2 and (.runs | map(.command) == ["sleep 0.01", "exit 0"]) and
 		all(.runs[]; .seconds.mean > 0 and .seconds_ratio.ratio > 0) and .options.vs == ["exit 0"]'
@@ -93,7 +88,7 @@ interrupted()
 		echo a >now
 		set -- --setting 'a=echo a >now' --setting 'b=echo b >now'
 		[ "$status" -ne 131 ] || set -- --vs ':; echo x >>log'
-		$turn env --default-signal=INT,QUIT "$cyclesoak" --idle -r 5 "$@" -- \
+		$ALONE env --default-signal=INT,QUIT "$cyclesoak" --idle -r 5 "$@" -- \
 		    "[ \$(grep -c x log) -lt 2 ] || { $command; }; echo x >>log" >out 2>err &
 		run=$!
 		remember $run
@@ -165,17 +160,16 @@ beside '--dry-run prints the runs of a round in each setting, and runs nothing';
 ) & later
 
 beside 'a first setting that fails, or cannot be restored: the status is 125, also after a signal'; ( begin
-	exits 125 $turn "$cyclesoak" --idle -r 1 --setting 'a=exit 7' --setting b=: -- true
+	exits 125 $ALONE "$cyclesoak" --idle -r 1 --setting 'a=exit 7' --setting b=: -- true
 	for command in true '[ ! -e flag ] || { kill $PPID; sleep 1000; }'; do
 		rm -f flag
-		exits 125 $turn "$cyclesoak" --idle -r 1 --setting 'a=[ ! -e flag ]' --setting 'b=touch flag' -- "$command"
+		exits 125 $ALONE "$cyclesoak" --idle -r 1 --setting 'a=[ ! -e flag ]' --setting 'b=touch flag' -- "$command"
 		tail -n 1 err | grep -x 'cyclesoak: --setting a is not restored: its command ended with status 1'
 	done
 ) & later
-beside '-B, -d: the load of each CPU, and the accounting of the kernel, of each run'; ( begin
-	exits 0 "$BIN/cyclesoak" --idle -B -d -r 2 --vs 'sleep 0.2' -- sleep 0.3
-	grep -A 9 '^round 1, sleep 0.2:$' out | grep -A 9 '^System load' >run
-	grep 'took 0\.[23]' run
+beside '-d: the accounting of the kernel, of each run'; ( begin
+	exits 0 compare -B -d -r 2 --vs 'sleep 0.2' -- sleep 0.3
+	grep -A 3 '^round 1, sleep 0.2:$' out | paste -sd ' ' | grep '^[^:]*: System load.*took 0\.[2-9].*; kernel: user [0-9.]*%.* steal'
 ) & later
 
 together

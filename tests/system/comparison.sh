@@ -30,6 +30,28 @@ it '--save and --against: the rows of both, and how many times the old'; ( begin
 	    awk '{ sum += $1 / $2 / 1024 } END { printf "%.0f\n", sum / NR }' >mean
 	grep '^-m send before ' out | tr -d , | grep " $(cat mean) "
 ); ok
+# With a lock of the soakers of its own, which is held, zcc soaks nothing.
+find_hastening
+beside '-c with --idle: each run by either instrument; --retry: a run without a load is made again, and tries to soak anew'; ( begin; need jq flock
+	unshare -m true 2>/dev/null || skip_check 'needs root and mount namespaces'
+	: >lock
+	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh $hasten_by "$zcc" \
+	    -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --retry 1 --save either.tsv ../file
+	[ "$(grep -c 'soaked_already): the run is repeated, 1 of 1' err)" -eq 2 ] # each of those that soak
+	[ "$(grep -c 'CPUs are being soaked already, by flock' err)" -eq 1 ]
+	order='send idle mmap idle send soak mmap soak'
+	[ "$(tail -n 1 out | jq -r '.comparison.runs[] | .method, .instrument' | xargs)" = "$order" ]
+	[ "$(sed -n 's/.*	instrument=\([a-z]*\)	method=\([a-z]*\)	.*/\2 \1/p' either.tsv | xargs)" = "$order" ]
+	# The lock is free once a run is to be repeated.
+	echo 'until grep -q "repeated, 1 of 3" err; do sleep 0.01; done; flock -u 9' >free
+	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero; exec 9</dev/zero; flock 9; timeout 20 sh free & exec "$@"' sh \
+	    $hasten_by "$zcc" -c --wait 0 --retry 3 -s 0 -p "$PORT" -t 1 --congestion reno
+	[ "$(grep -c 'CPUs are being soaked already' err)" -eq 1 ]
+	grep 'soaked_already): the run is repeated, 1 of 3' err
+	[ "$(grep -c '^  to ' out)" -eq 1 ]
+	[ "$(grep -c '^  transfer' out)" -eq 1 ]
+	not grep 'soaked_already): the run is repeated, 3 of 3' err
+) & later
 beside '--json -m, -b and -P with lists: an object for each combination, the second round in reverse'; ( begin; need jq
 	compare --json -m send,mmap -b 1k,2k,4k -P 1,2 -r 2 -n 3 ../file
 	[ "$(wc -l <out)" -eq 25 ]
@@ -188,29 +210,6 @@ beside '--against: what differs has a line, of options, files, connection, kerne
 	tail -n 1 out | jq -ce '.comparison.options | del(.against, .port, .runs)' |
 	    grep -xF '{"method":["send","mmap"],"server":"0","nodelay":true,"congestion":"reno","json":true}'
 ) & later
-# With a lock of the soakers of its own, which is held, zcc soaks nothing.
-find_hastening
-beside '-c with --idle: each run by either instrument; --retry: a run without a load is made again, and tries to soak anew'; ( begin; need jq flock
-	unshare -m true 2>/dev/null || skip_check 'needs root and mount namespaces'
-	: >lock
-	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh $hasten_by "$zcc" \
-	    -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --retry 1 --save either.tsv ../file
-	[ "$(grep -c 'soaked_already): the run is repeated, 1 of 1' err)" -eq 2 ] # each of those that soak
-	[ "$(grep -c 'CPUs are being soaked already, by flock' err)" -eq 1 ]
-	order='send idle mmap idle send soak mmap soak'
-	[ "$(tail -n 1 out | jq -r '.comparison.runs[] | .method, .instrument' | xargs)" = "$order" ]
-	[ "$(sed -n 's/.*	instrument=\([a-z]*\)	method=\([a-z]*\)	.*/\2 \1/p' either.tsv | xargs)" = "$order" ]
-	# The lock is free once a run is to be repeated.
-	echo 'until grep -q "repeated, 1 of 3" err; do sleep 0.01; done; flock -u 9' >free
-	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero; exec 9</dev/zero; flock 9; timeout 20 sh free & exec "$@"' sh \
-	    $hasten_by "$zcc" -c --wait 0 --retry 3 -s 0 -p "$PORT" -t 1 --congestion reno
-	[ "$(grep -c 'CPUs are being soaked already' err)" -eq 1 ]
-	grep 'soaked_already): the run is repeated, 1 of 3' err
-	[ "$(grep -c '^  to ' out)" -eq 1 ]
-	[ "$(grep -c '^  transfer' out)" -eq 1 ]
-	not grep 'soaked_already): the run is repeated, 3 of 3' err
-) & later
-
 beside '--save and --against: whatever file will not do is an error before anything is sent, and stays'; ( begin
 	ln -s none dangling
 	mkfifo fifo # nobody writes

@@ -2,7 +2,7 @@
 # Each system call fails once, or moves less than it was asked to: what zcc and zcs make of it.  The soakers
 # are soakfaults.sh's.
 #
-# seconds: 23
+# seconds: 10
 # limit: 400
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
@@ -53,20 +53,21 @@ times=2
 for m in sendfile 'send -b 9k' 'write -b 9k' splice 'zerocopy -b 9k' mmap; do
 	args="-m $m file empty byte -n $times"
 	faults "zcc -m $m" zcc
-	it "zcc -m $m, interrupted: exactly the bytes, with headers, and by --raw -k -b 997"; ( begin
+	beside "zcc -m $m, interrupted: exactly the bytes, with headers, and by --raw -k -b 997"; ( begin
+		cp ../file ../empty ../byte .
 		[ -z "$faults_missing" ] || skip_check "$faults_missing"
 		for seed in $(seq "$(scale 2 9)"); do
-			disturbed="env LD_PRELOAD=./fault.so SHORT_SEED=$(($(new_seed) + seed))"
+			disturbed="env LD_PRELOAD=../fault.so SHORT_SEED=$(($(new_seed) + seed))"
 			start_peer -w got
 			exits 0 $disturbed "$zcc" -s 0 -p "$PORT" -m $m -n 2 file empty byte
 			ended "$PEER"
-			cmp stream got
+			cmp ../stream got
 			start_peer -w got
 			exits 0 $disturbed "$zcc" -s 0 -p "$PORT" --raw -m ${m%% *} -k -b 997 --congestion reno file empty byte
 			ended "$PEER"
 			cat file byte | cmp - got
 		done
-	); ok
+	) & later
 done
 
 # What --save keeps is the old file, or a new one that is whole.
@@ -183,4 +184,5 @@ failure_in_total() { ! grep -q '^total: .*; 0 rejected, 0 silent, 0 too large, 0
 args='--reply'
 faults 'zcs --reply' zcs
 
+together
 finish

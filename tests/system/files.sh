@@ -13,6 +13,7 @@ exec unshare -rm sh -c 'mount -t tmpfs -o size=4k none full && head -c 4096 /dev
 END
 chmod +x bin/*
 PATH=$PWD/bin:$PATH
+without_loads
 start_zcs
 grep -h '"comparison"' "$TOP/tests/helpers/plot.json" | head -n 1 >json
 

@@ -2,7 +2,7 @@
 # Abusive clients against zcs in every mode: it serves others meanwhile, and its descriptors
 # and memory return to where they started.  servers.sh has the abusive servers.
 #
-# seconds: 11
+# seconds: 12
 . "$TOP/tests/lib.sh"
 
 net=$HELPERS/net
@@ -213,6 +213,7 @@ stays=$ZCS files=$(fds)
 stayer=$!
 remember $stayer
 
+most_beside=16 # which wait
 # A server with so many places, all of them taken from 127.0.0.1 by clients that send a byte now and then
 while IFS=';' read -r places server client; do
 	beside "zcs $server with $places clients that dribble: a client of another address is served"; ( begin

@@ -164,11 +164,11 @@ for mode in --json --json-stream ''; do
 done
 beside 'cyclesoak: periods are measured, and its end comes, while nobody reads'; ( begin
 	made_up_calibration >counts
-	soaks() { start_full soak pipe "$cyclesoak" -f counts -p 0.05 -n 100; wait_until or_gone "$full" only_waits; }
+	soaks() { start_full soak pipe "$cyclesoak" -f counts -p 0.05 -n 30; wait_until or_gone "$full" only_waits; }
 	soaking soaks
 	[ -z "$(keeper_of "$full")" ]
 	read_full 0
-	[ "$(grep -c '^System load' soak.out)" -eq 100 ]
+	[ "$(grep -c '^System load' soak.out)" -eq 30 ]
 ) & later
 beside '--setting: the first is restored while nobody reads the report'; ( begin
 	start_zcs

@@ -2,7 +2,7 @@
 # --setting: commands between the runs, and the first of them again on each way out.  tests/unit/setting.c has the
 # commands themselves.
 #
-# seconds: 45
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc
@@ -12,9 +12,7 @@ start_zcs
 
 # settings [options...]: zcc with two settings, each of which writes its name to the file `now` and to `log`
 a='a=echo a >now; echo a >>log' b='b=echo b >now; echo b >>log'
-# One program at a time has settings; $turn has each of these wait for its turn.
-turn="flock -F $PWD/turn"
-settings() { $turn "$zcc" -s 0 -p "$PORT" --congestion reno --setting "$a" --setting "$b" "$@"; }
+settings() { $ALONE "$zcc" -s 0 -p "$PORT" --congestion reno --setting "$a" --setting "$b" "$@"; }
 commands() { [ "$(paste -s -d ' ' log)" = "$1" ]; }
 is_now() { [ "$(cat now)" = "$1" ]; }
 
@@ -34,7 +32,7 @@ beside 'names of any bytes, in text, in TSV and in JSON: they are cut nowhere, a
 	long=$(printf '%0900d' 7)
 	name=$(printf 'tab\tnewline\n\033[1m \303\251 %s' "$long")
 	for format in '' --json; do
-		exits 0 $turn "$zcc" -s 0 -p "$PORT" -r 1 -n 1 $format --setting "$name=:" --setting "$long=:" --save plan.tsv ../file
+		exits 0 $ALONE "$zcc" -s 0 -p "$PORT" -r 1 -n 1 $format --setting "$name=:" --setting "$long=:" --save plan.tsv ../file
 		[ -n "$format" ] || counts -ge 2 grep -c "$long" out
 		not grep "$(printf '\033')" out err plan.tsv
 	done
@@ -44,7 +42,7 @@ beside 'names of any bytes, in text, in TSV and in JSON: they are cut nowhere, a
 beside '--save and --against tell runs of two settings apart, and reject those of others'; ( begin
 	exits 0 settings -r 1 -n 1 --save plan.tsv ../file
 	exits 0 settings -r 1 -n 1 --save plan.tsv --against plan.tsv ../file
-	fails 'other runs' $turn "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting c=: --setting b=: --against plan.tsv ../file
+	fails 'other runs' $ALONE "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting c=: --setting b=: --against plan.tsv ../file
 ) & later
 
 beside 'a command that fails ends the comparison, which prints its complete rounds'; ( begin
@@ -60,7 +58,7 @@ beside 'a command that fails ends the comparison, which prints its complete roun
 	counts -eq 3 lines_in out
 ) & later
 beside 'a first setting that cannot be restored is the last line, and the status'; ( begin
-	exits 1 $turn "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting 'a=[ ! -e now ]' --setting "$b" ../file
+	exits 1 $ALONE "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting 'a=[ ! -e now ]' --setting "$b" ../file
 	tail -n 1 err | grep -x 'zcc: --setting a is not restored: its command ended with status 1'
 ) & later
 
@@ -73,7 +71,7 @@ way()
 		status=$2
 		shift 2
 		start_zcs
-		FROM=$turn
+		FROM=$ALONE
 		start_zcc run --setting "$a" --setting "$b" "$@"
 		wait_until [ -e now ]
 		wait_until or_gone "$run" is_now b
@@ -100,36 +98,36 @@ signals=INT way 'SIGINT while a command runs' 130 -t 0.2
 signals=QUIT way 'SIGQUIT while a command runs' 131 -t 0.2
 b="trap '' INT TERM HUP; $b"
 signals=TERM way 'SIGTERM while a command runs that ignores it' 143 -t 0.2
-together
 
-# each_signal COMMAND...: runs it with each signal that ends a program and can be caught; 32 and 33 are the C library's own
-each_signal()
+# every_signal: each that ends a program and can be caught; 32 and 33 are the C library's own
+every_signal()
 {
 	for sig in $(seq 64); do
-		case $(kill -l "$sig" 2>/dev/null) in
-		KILL | PIPE | XFSZ | CHLD | CONT | STOP | TSTP | TTIN | TTOU | URG | WINCH) continue ;;
+		case $sig,$(kill -l "$sig" 2>/dev/null) in
+		3[23],* | *,KILL | *,PIPE | *,XFSZ | *,CHLD | *,CONT | *,STOP | *,TSTP | *,TTIN | *,TTOU | *,URG | *,WINCH) ;;
+		*) echo "$sig" ;;
 		esac
-		case $sig in 32 | 33) continue ;; esac
-		"$@"
 	done
 }
-it 'the first setting is restored after every signal that can be caught'; ( begin
+beside 'the first setting is restored after every signal that can be caught'; ( begin
 	! sanitized || skip_check 'sanitizers catch some'
-	then_restored()
-	{
-		echo "signal $sig"
+	FROM=$ALONE
+	for last in 4 29 34 64; do
 		rm -f now
 		start_zcc run -n 1 --setting "$a" --setting 'b=echo b >now; exec sleep 20'
 		wait_until or_gone "$run" [ -e now ]
 		wait_until or_gone "$run" is_now b
-		kill -"$sig" "$run"
+		every_signal | awk '/^SigCgt:/ { mask = $2 } /^[0-9]/ { # a digit has four signals
+			digit = index("0123456789abcdef", substr(mask, length(mask) - int(($1 - 1) / 4), 1)) - 1
+			if (int(digit / 2 ^ (($1 - 1) % 4)) % 2 == 0) { print $1 " is not caught"; bad = 1 }
+		} END { exit bad || mask == "" }' "/proc/$run/status" -
+		kill -$last "$run"
 		ended "$run"
 		is_now a
 		grep "^zcc: ending; restoring 'a', for 30 s at most$" run.err
-	}
-	each_signal then_restored
-); ok
-it 'a second signal while zcc waits for the server: zcc is killed by it'; ( begin; need python3
+	done
+) & later
+beside 'a second signal while zcc waits for the server: zcc is killed by it'; ( begin; need python3
 	start_zcs
 	cat >twice.py <<-'END'
 		import signal, subprocess, sys, time
@@ -145,8 +143,9 @@ it 'a second signal while zcc waits for the server: zcc is killed by it'; ( begi
 	env --default-signal=INT python3 twice.py "$zcc" -s 0 -p "$PORT" --congestion reno -t 9 --json-stream -I 0.1 || got=$?
 	kill -KILL "$ZCS"
 	[ $got -eq 0 ]
-); ok
-it 'zcc is killed: the command that runs is ended, but not one that makes the first setting'; ( begin
+) & later
+beside 'zcc is killed: the command that runs is ended, but not one that makes the first setting'; ( begin
+	FROM=$ALONE
 	start_zcc run -n 1 --setting a=: --setting 'b=echo b >now; sleep 20 & echo $! >child; wait; echo late >now'
 	wait_until [ -s child ]
 	kill -KILL "$run"
@@ -159,31 +158,33 @@ it 'zcc is killed: the command that runs is ended, but not one that makes the fi
 	ended "$run"
 	touch go
 	wait_until is_now a
-); ok
-it 'one program on a host has settings at a time: another one names its id, also if the first has started it'; ( begin
+) & later
+without_loads
+[ -n "$own_zero" ] || together # as it does not wait for its turn
+beside 'one program on a host has settings at a time: another one names its id, also if the first has started it'; ( begin
 	start_zcc run -n 1 --setting a=: --setting 'b=touch in_b; sleep 20'
 	wait_until or_gone "$run" [ -e in_b ]
-	exits 1 "$zcc" -s 0 -p "$PORT" -n 1 --setting a=: --setting b=: tiny
+	exits 1 "$zcc" -s 0 -p "$PORT" -n 1 --setting a=: --setting b=: ../tiny
 	grep "changed already, by .*(pid $run): wait" err
 	zcc_ends run 143 TERM
-	exits 125 "$cyclesoak" --idle -r 1 --show-output --setting a=: --setting b=: -- "$zcc -s 0 -p $PORT -n 1 --setting a=: --setting b=: tiny"
+	exits 125 "$cyclesoak" --idle -r 1 --show-output --setting a=: --setting b=: -- "$BIN/zcc -s 0 -p $PORT -n 1 --setting a=: --setting b=: ../tiny"
 	grep '^zcc: .*--setting: the settings of this host are being changed already, by cyclesoak (pid' err
-); ok
-it 'a program that ignores SIGCHLD starts zcc: a setting that fails is an error'; ( begin
-	exits 1 env --ignore-signal=CHLD "$zcc" -s 0 -p "$PORT" --congestion reno -n 1 -r 1 --setting a=: --setting 'b=exit 7' tiny
+) & later
+beside 'a program that ignores SIGCHLD starts zcc: a setting that fails is an error'; ( begin
+	exits 1 $ALONE env --ignore-signal=CHLD "$zcc" -s 0 -p "$PORT" --congestion reno -n 1 -r 1 --setting a=: --setting 'b=exit 7' ../tiny
 	grep 'setting b: its command ended with status 7' err
-	exits 1 env --ignore-signal=CHLD "$zcc" -s 0 -p "$PORT" --congestion reno -n 1 -r 1 --setting 'a=[ ! -e made ]' --setting 'b=touch made' tiny
+	exits 1 $ALONE env --ignore-signal=CHLD "$zcc" -s 0 -p "$PORT" --congestion reno -n 1 -r 1 --setting 'a=[ ! -e made ]' --setting 'b=touch made' ../tiny
 	grep 'setting a is not restored: its command ended with status 1' err
-); ok
-it 'blocked and ignored signals are passed on to the commands of cyclesoak and run_rr as they were'; ( begin
-	for tool in "$cyclesoak --idle" "$run_rr"; do
+) & later
+beside 'blocked and ignored signals are passed on to the commands of cyclesoak and run_rr as they were'; ( begin
+	for tool in "$loadless $BIN/cyclesoak --idle" "$run_rr"; do
 		"$run_rr" true || [ "$tool" != "$run_rr" ] || continue
 		exits 0 env --default-signal --ignore-signal=CHLD,HUP --block-signal=TERM,CHLD $tool grep -E '^Sig(Ign|Blk)' /proc/self/status
 		grep -E '^SigBlk:.*14000$' out
 		grep -E '^SigIgn:.*10001$' out
 	done
-); ok
-it 'a signal that arrives twice at once, as timeout(1) has it, is one request: zcc prints its report'; ( begin
+) & later
+beside 'a signal that arrives twice at once, as timeout(1) has it, is one request: zcc prints its report'; ( begin
 	catches() { grep -Eq '^SigCgt:.*[4-7c-f]...$' "/proc/$run/status"; }
 	for turn in $(seq "$(scale 5 60)"); do
 		start_zcc run -q -t 10 --pace 20m
@@ -195,21 +196,22 @@ it 'a signal that arrives twice at once, as timeout(1) has it, is one request: z
 		zcc_ends run 143
 		[ -s run.out ]
 	done
-); ok
-it 'what the report has of the interface is that of each run'; ( begin; need ip jq
+) & later
+beside 'what the report has of the interface is that of each run'; ( begin; need ip jq
 	[ -n "$OWN_NETWORK" ] || skip_check 'the network is not its own'
 	mtu=$(cat /sys/class/net/lo/mtu)
-	exits 0 $turn "$zcc" -s 0 -p "$PORT" --json -n 1 -r 2 --setting "large=ip link set lo mtu $mtu" --setting 'small=ip link set lo mtu 16384' file
+	exits 0 $ALONE "$zcc" -s 0 -p "$PORT" --json -n 1 -r 2 --setting "large=ip link set lo mtu $mtu" --setting 'small=ip link set lo mtu 16384' ../file
 	jq -es "map(.start.environment.link.mtu // empty) == [$mtu, 16384, 16384, $mtu]" out
 	[ "$(cat /sys/class/net/lo/mtu)" = "$mtu" ]
-); ok
-it 'the first setting is restored: the report cannot be written'; ( begin
+) & later
+beside 'the first setting is restored: the report cannot be written'; ( begin
 	got=0
-	settings -n 1 -r 1 file >/dev/full 2>err || got=$?
+	settings -n 1 -r 1 ../file >/dev/full 2>err || got=$?
 	[ $got -eq 1 ]
 	grep 'No space left' err
 	[ ! -e now ] || is_now a
-); ok
+) & later
+together
 for usage in 'give a second one;--setting a=:' 'is given twice;--setting a=: --setting a=id' \
     'is not NAME=COMMAND;--setting a' 'cannot be used together;--setting a=: --setting b=: -c -f none'; do
 	# shellcheck disable=SC2086 # the words
