@@ -286,9 +286,6 @@ static const struct option_row rows[] = {
 	 "sample what the CPUs do, and print the load by groups: data copy, TCP/IP, memory, ...; "
 	 "periods, too, are measured against the idle host, just before",
 	 AT(FLAG, gauge.profile), .not_with = "--idle -C -f --file --verify --once"},
-	{"", "profile-stacks", "FILE",
-	 "as --profile, and write the calls that led to the samples to FILE, for flame graphs",
-	 AT(FILE, gauge.stacks), .not_with = "--idle -C -f --file --verify --once " NOT_COMPARED},
 	GAUGE_CPUS(struct soak_options, NULL),
 	GAUGE_WAITS(struct soak_options, NULL, NULL),
 	{"p", "period", "SECS", "measure periods of SECS seconds (default 1)", AT(SECONDS, period),
@@ -336,6 +333,8 @@ static const struct option_row rows[] = {
 		 "  cyclesoak -B -n 10               print the load of each CPU for 10 seconds\n"
 		 "  cyclesoak -- rsync -a src dst    measure what this rsync takes\n"
 		 "  cyclesoak --vs 'cp -r src dst' -- rsync -a src dst    compare two commands\n"},
+	{"", "profile-stacks",
+	 .instead = "perf-record(1) has the stacks: see Why it costs more in zc-recipes(7)"},
 };
 
 int main(int argc, char **argv)
@@ -350,7 +349,6 @@ int main(int argc, char **argv)
 	commands.line = words_join(argv);
 	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt, &given);
 	(void)gauge_cpus(&opt.gauge);
-	opt.gauge.profile |= opt.gauge.stacks != NULL;
 	compares = commands_settle(&opt.commands, argv);
 	commands.json = opt.json;
 	commands.debug = opt.debug;

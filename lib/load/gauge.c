@@ -28,10 +28,6 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 	g->calibration = g->file;
 	g->from.each = alloc_or_die((size_t)g->file.cpus.n, sizeof(*g->from.each), "load");
 	g->to.each = alloc_or_die((size_t)g->file.cpus.n, sizeof(*g->to.each), "load");
-	if (setup->stacks == NULL)
-		return;
-	file_replace_or_die(setup->stacks, NULL, NULL); /* it is known now that it can be written */
-	g->stacks = stacks_open();
 }
 
 void gauge_warn(const struct gauge_setup *setup)
@@ -114,20 +110,12 @@ static void rebase(struct gauge_mark *m, const struct calibration *from,
 	}
 }
 
-/* Only of what is measured: samples of a baseline are not kept. */
-static void keep_stacks(const struct gauge *g, struct stacks *stacks)
-{
-	if (g->instrument.profile != NULL)
-		profile_keep(g->instrument.profile, stacks);
-}
-
 void gauge_after(struct gauge *g, const _Atomic int *stop)
 {
 	struct calibration *c = &g->calibration, mean;
 
 	g->drift = NAN;
 	g->half = g->bracketed = false;
-	keep_stacks(g, NULL);
 	if (g->instrument.kind == NULL || g->baseline != BASELINE_OWN)
 		return;
 	g->after = (struct calibration){.cpus = c->cpus};
@@ -334,10 +322,6 @@ void gauge_stop(struct gauge *g)
 
 void gauge_close(struct gauge *g)
 {
-	if (g->instrument.profile != NULL && g->stacks != NULL) {
-		keep_stacks(g, NULL);
-		stacks_write_or_die(g->stacks, g->setup->stacks);
-	}
 	gauge_stop(g);
 	free(g->file.cpu);
 	free(g->from.each);
@@ -359,7 +343,6 @@ void gauge_begin(struct gauge *g, const char *interface)
 {
 	take_baseline(g);
 	counters_read(&g->from.counters, interface);
-	keep_stacks(g, g->stacks);
 	gauge_sample(g, &g->from.sum, g->from.each);
 }
 

@@ -31,20 +31,19 @@ enum { IDLE_BY_BEST = 1, IDLE_BY_CLOCK };
 
 /* What is measured, on which CPUs, and with which baseline. */
 struct gauge_setup {
-	bool soak;       /* by soaking */
-	int idle;        /* by idle time: IDLE_BY_*; 0, and no soaking: the load is not measured */
-	bool debug;      /* what counts idle time is printed on stderr */
-	bool never_idle; /* soaking needs a calibration, and of idle time nothing is subtracted */
-	bool parks;      /* soakers may sleep, and the program ends if they cannot be started */
-	bool own;        /* soaking: a calibration file is not read */
-	bool profile;    /* soaking: what the CPUs do is sampled, too */
-	const char *stacks; /* the file for the stacks of these samples; NULL: none */
-	const char *what;   /* what is measured, as a message names it */
-	const char *file;   /* the calibration; NULL: CALIBRATION_FILE, if it is there and fits */
-	double wait;        /* seconds at most for another set of soakers to end */
-	double wait_idle;   /* seconds at most for other programs to rest; 0: no wait */
-	int n_cpus;         /* the first n CPUs; 0: all that are online */
-	struct cpus on;     /* these CPUs; empty: the first n_cpus */
+	bool soak;        /* by soaking */
+	int idle;         /* by idle time: IDLE_BY_*; 0, and no soaking: the load is not measured */
+	bool debug;       /* what counts idle time is printed on stderr */
+	bool never_idle;  /* soaking needs a calibration, and of idle time nothing is subtracted */
+	bool parks;       /* soakers may sleep, and the program ends if they cannot be started */
+	bool own;         /* soaking: a calibration file is not read */
+	bool profile;     /* soaking: what the CPUs do is sampled, too */
+	const char *what; /* what is measured, as a message names it */
+	const char *file; /* the calibration; NULL: CALIBRATION_FILE, if it is there and fits */
+	double wait;      /* seconds at most for another set of soakers to end */
+	double wait_idle; /* seconds at most for other programs to rest; 0: no wait */
+	int n_cpus;       /* the first n CPUs; 0: all that are online */
+	struct cpus on;   /* these CPUs; empty: the first n_cpus */
 };
 
 /* clang-format off */
@@ -87,7 +86,6 @@ struct gauge {
 	struct calibration calibration; /* the baseline; of a file it shares cpu */
 	enum baseline_kind baseline;
 	const char *no_profile; /* NO_PROFILE_*; NULL: there is a profile, or none was asked for */
-	struct stacks *stacks;  /* of all that was measured; NULL: they are not asked for */
 	unsigned missing; /* the reason why the load is not measured although one was asked for */
 	struct limits_said said;
 	struct gauge_mark from, to; /* the begin and the end of what is measured */
@@ -144,10 +142,7 @@ bool gauge_measures(const struct gauge *g);
 /* Ends the instrument. */
 void gauge_stop(struct gauge *g);
 
-/*
- * Writes the stacks of what was measured, if they are asked for, and there is a profile; ends the instrument, and frees
- * what gauge_prepare_or_die() has allocated.
- */
+/* Ends the instrument, and frees what gauge_prepare_or_die() has allocated. */
 void gauge_close(struct gauge *g);
 
 /*

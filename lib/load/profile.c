@@ -40,8 +40,7 @@ struct profile {
 	struct symbols symbols;
 	pthread_mutex_t lock; /* for the rest */
 	struct profile_counts counts;
-	struct stacks *stacks; /* NULL: none are kept */
-	pid_t soaker;          /* of the ring that is being emptied */
+	pid_t soaker; /* of the ring that is being emptied */
 	pthread_t thread;
 	bool runs;
 	int wake; /* eventfd(2): the thread is to end */
@@ -84,19 +83,8 @@ bool ring_each(const void *ring, uint64_t size, uint64_t tail, uint64_t head,
 	return head == tail;
 }
 
-/* What interrupts a soaker, or takes its CPU, is no work of the program that has the soaker. */
-static void keep(struct stacks *to, const struct symbols *s, const char *name,
-		 const uint64_t *chain, size_t n)
-{
-	char text[STACK_MAX];
-
-	snprintf(text, sizeof(text), "%s", name);
-	symbols_append(s, chain, n, text, sizeof(text));
-	stacks_add(to, text);
-}
-
 void profile_count(struct symbols *s, pid_t soaker, const struct perf_event_header *record,
-		   struct profile_counts *c, struct stacks *stacks)
+		   struct profile_counts *c)
 {
 	const struct {
 		struct perf_event_header header;
@@ -107,15 +95,8 @@ void profile_count(struct symbols *s, pid_t soaker, const struct perf_event_head
 		struct perf_event_header header;
 		uint64_t id, lost;
 	} *lost = (const void *)record;
-	const struct {
-		struct perf_event_header header;
-		uint32_t pid, tid;
-		char name[];
-	} *comm = (const void *)record;
 	enum profile_group g;
 
-	if (record->type == PERF_RECORD_COMM && record->size > sizeof(*comm) && stacks != NULL)
-		stacks_name(stacks, (pid_t)comm->tid, comm->name);
 	if (record->type == PERF_RECORD_LOST && record->size >= sizeof(*lost))
 		c->lost += (double)lost->lost;
 	if (record->type != PERF_RECORD_SAMPLE)
@@ -130,18 +111,13 @@ void profile_count(struct symbols *s, pid_t soaker, const struct perf_event_head
 		c->idle++;
 	else
 		c->n[g]++;
-	if (g != PROFILE_IDLE && stacks != NULL)
-		keep(stacks, s,
-		     (pid_t)sample->tid == soaker ? "[soaker]"
-						  : stacks_name(stacks, (pid_t)sample->tid, NULL),
-		     sample->chain, sample->n);
 }
 
 static void count(void *profile, const struct perf_event_header *record)
 {
 	struct profile *p = profile;
 
-	profile_count(&p->symbols, p->soaker, record, &p->counts, p->stacks);
+	profile_count(&p->symbols, p->soaker, record, &p->counts);
 }
 
 /* Empties all rings.  The caller has the lock. */
@@ -165,15 +141,6 @@ void profile_read(struct profile *p, struct profile_counts *c)
 	pthread_mutex_lock(&p->lock);
 	drain(p);
 	*c = p->counts;
-	pthread_mutex_unlock(&p->lock);
-}
-
-void profile_keep(struct profile *p, struct stacks *stacks)
-{
-	pthread_mutex_lock(&p->lock);
-	if (stacks != NULL)
-		drain(p);
-	p->stacks = stacks;
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -204,7 +171,6 @@ static int open_event(int cpu, bool by_timer, int hz)
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN,
 		.disabled = 1,
 		.exclude_callchain_user = 1,
-		.comm = 1, /* a record for each program that begins */
 	};
 
 	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);

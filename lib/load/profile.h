@@ -14,7 +14,6 @@
 #pragma once
 
 #include "lib/load/cpus.h"
-#include "lib/load/stacks.h"
 #include "lib/load/symbols.h"
 
 struct profile;
@@ -64,9 +63,6 @@ const char *profile_event(const struct profile *p);
 /* Reads the counts.  Any thread may call it. */
 void profile_read(struct profile *p, struct profile_counts *c);
 
-/* From now on the stacks of load are kept, too; NULL: no longer. */
-void profile_keep(struct profile *p, struct stacks *stacks);
-
 /* Adds what was counted on the idle machine a second time. */
 void profile_add(struct profile_counts *sum, const struct profile_counts *c);
 
@@ -93,7 +89,6 @@ bool ring_each(const void *ring, uint64_t size, uint64_t tail, uint64_t head,
 
 /*
  * Counts a record: a sample, of which `soaker` is the thread of the CPU's soaker, or the number of samples that are lost.
- * Keeps the stack of load, and the name of a task, unless `stacks` is NULL.
  */
 void profile_count(struct symbols *s, pid_t soaker, const struct perf_event_header *record,
-		   struct profile_counts *c, struct stacks *stacks);
+		   struct profile_counts *c);

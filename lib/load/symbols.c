@@ -273,19 +273,3 @@ enum profile_group symbols_group(struct symbols *s, const uint64_t *chain, size_
 		return PROFILE_USER;
 	return first != PROFILE_UNSEEN ? first : PROFILE_OTHER;
 }
-
-void symbols_append(const struct symbols *s, const uint64_t *chain, size_t n, char *text,
-		    size_t size)
-{
-	const struct symbol *one;
-	bool user = true;
-
-	while (n-- > 0) {
-		one = function_at(s, chain, n);
-		if (one != NULL)
-			string_append(text, size, ";%s", one->name);
-		user &= one == NULL;
-	}
-	if (user)
-		string_append(text, size, ";[user]");
-}

@@ -64,10 +64,3 @@ void symbols_free(struct symbols *s);
  * such a function is PROFILE_USER.  Of a soaker it is PROFILE_IDLE, unless an interrupt or a switch had the CPU.
  */
 enum profile_group symbols_group(struct symbols *s, const uint64_t *chain, size_t n, bool soaker);
-
-/*
- * Appends the kernel functions of a sample to a text, the outermost first, each behind a `;`, or `;[user]` if there are
- * none.  What does not fit is cut off.
- */
-void symbols_append(const struct symbols *s, const uint64_t *chain, size_t n, char *text,
-		    size_t size);

@@ -165,10 +165,6 @@ static const struct option_row rows[] = {
 	 "sample what the CPUs do, and print the CPU time of each KiB by groups: data copy, TCP/IP, "
 	 "memory, ...",
 	 AT(FLAG, gauge.profile), .only_with = "-c", .not_with = "--idle --calibration"},
-	{"", "profile-stacks", "FILE",
-	 "as --profile, and write the calls that led to the samples to FILE, for flame graphs",
-	 AT(FILE, gauge.stacks), .is_neutral = true, .only_with = "-c",
-	 .not_with = "--idle --calibration --request"},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec)",
 	 AT(FILE, gauge.file), .only_with = "-c or -C"},
@@ -209,6 +205,8 @@ static const struct option_row rows[] = {
 	/* Options of 1.x. */
 	{"", "content", .instead = "send a file of zeros: truncate -s 22m FILE"},
 	{"", "force", .instead = "calibrate a busy host by cyclesoak -C --force"},
+	{"", "profile-stacks",
+	 .instead = "perf-record(1) has the stacks: see Why it costs more in zc-recipes(7)"},
 	/* Options of iperf3 that zcc lacks. */
 	{"R", "reverse", .instead = "there is no reverse mode: run zcs here and zcc there"},
 	{"", "bidir", .instead = "zcc only sends: run zcs and zcc on both hosts"},
@@ -296,10 +294,6 @@ static void settle_comparison(struct send_options *opt)
 
 	opt->runs = opt->n_words * (c->settings.n > 0 ? c->settings.n : 1);
 	opt->gauge.own = c->settings.n > 0; /* a baseline is one of a setting */
-	opt->gauge.profile |= opt->gauge.stacks != NULL;
-	if (opt->gauge.stacks != NULL && opt->runs > 1)
-		usage_error("--profile-stacks: a file has the stacks of one run: no list, --vs "
-			    "or --setting");
 	opt->compares = rounds_settle(c, opt->runs);
 	check_ports(opt);
 	opt->quiet |= c->brief;

@@ -34,8 +34,6 @@ writes()
 {
 	case "$1 $2" in
 	'zcc --save') $before "$zcc" -q -s 0 -p "$PORT" --congestion reno -r 1 --save "$3" "$top/tiny" ;;
-	'zcc --profile-stacks') $before "$zcc" -q -c --profile-stacks "$3" -s 0 -p "$PORT" "$top/tiny" ;;
-	'cyclesoak --profile-stacks') $before "$cyclesoak" --profile-stacks "$3" -- true ;;
 	'zcc --calibration') $before "$zcc" -C -N 1 -f "$3" ;;
 	'cyclesoak --calibration') $before "$cyclesoak" -C --force -N 1 -f "$3" ;;
 	'cyclesoak --save') $before "$cyclesoak" --idle -r 1 --save "$3" -- true ;;
@@ -66,7 +64,7 @@ writers >writers
 it 'each program that writes files is found by its --help'; ( begin
 	for tool in zcc cyclesoak zc-plot; do grep -q "^$tool " writers; done
 	grep -qx 'cyclesoak --output' writers
-	[ "$(wc -l <writers)" -ge 8 ]
+	[ "$(wc -l <writers)" -ge 6 ]
 ); ok
 while read -r option <&3; do
 	[ "${option% *}" != zc-plot ] || command -v python3 >/dev/null || continue
@@ -92,7 +90,7 @@ while read -r option <&3; do
 		[ "$(cat precious there/precious)" = "$(printf 'precious\nprecious')" ]
 		[ "$(readlink link)" = precious ]
 	) & later
-	case $option in *stacks | *calibration) continue ;; esac # these soak first: profile.sh and cyclesoak.sh have them
+	case $option in *calibration) continue ;; esac # these soak first: cyclesoak.sh has them
 	beside "$option: where the disk is full, an error names the file"; ( begin
 		mkdir full
 		../bin/in_full true 2>/dev/null || skip_check 'no namespaces of mounts'

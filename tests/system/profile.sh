@@ -104,27 +104,6 @@ it 'cyclesoak --profile of two commands: the groups are the CPU seconds of each,
 	holds out '[.comparison.runs[] | (.cpu_seconds.mean - ([.groups[].mean] | add) | fabs < 0.001)] | all' \
 	    '.comparison.runs[0].groups | length == 15 and .user_cpu_seconds.mean > 0.1'
 ); ok
-it 'zcc --profile-stacks: it replaces a file by the stacks of load, those that a soaker had apart'; ( begin
-	: >stacks && chmod 600 stacks
-	soaking "$zcc" -c --profile-stacks stacks -s 0 -p "$PORT" --congestion reno -t 0.7 --json
-	profiled .end.host
-	not grep -vE '^[^; ]+(;[^; ]+)+ [1-9][0-9]*$' stacks
-	grep -q '^zcs;.*sys_read.*;vfs_read;.*;tcp_recvmsg' stacks
-	not grep -E '^\[soaker\];([^;]*yield.*|\[user\]) ' stacks
-	samples=$(awk '{ n += $NF } END { print n }' stacks)
-	holds out ".end.host.profile | .samples - 1 <= $samples and $samples <= 20 + 100 * .samples / .sampled_percent"
-	[ "$(stat -c %a stacks) $(echo stacks*)" = '600 stacks' ]
-); ok
-it 'cyclesoak --profile-stacks of short programs: they have names, and what they compute is in the user'; ( begin
-	soaking "$cyclesoak" --profile-stacks stacks --json --output report sh -c 'for i in 1 2 3 4 5 6; do "$0" 0 0.08; done' "$HELPERS/burn"
-	mv report out
-	profiled .
-	grep '^burn;\[user\] ' stacks
-); ok
-it 'zcc --profile-stacks FILE that cannot be written: it fails before it connects'; ( begin
-	exits 1 "$zcc" -c --profile-stacks nowhere/stacks -s 0 -p 1 file
-	grep -x 'zcc: cannot write nowhere/stacks: No such file or directory' err
-); ok
 it 'zcs --profile: the receipt has its groups; as another user, too'; ( begin
 	[ "$(id -u)" -eq 0 ] || skip_check 'not root'
 	start_zcs -c --profile --user nobody
@@ -141,9 +120,7 @@ it '--against a session with a profile: not without one'; ( begin
 ); ok
 check_usage '--profile: only with -c' zcc -s 0 --profile
 check_usage '--profile: only with -c' zcc -s 0 --idle --profile
-check_usage '--profile-stacks: a file has the stacks of one run' zcc -s 0 -c --profile-stacks x -m send,write
 check_usage '--profile and --idle cannot be used together' zcc -s 0 -c --idle --profile
 check_usage '--profile: only with -c' zcs --profile
 check_usage '--profile and --idle cannot be used together' cyclesoak --idle --profile
-check_usage '--profile-stacks and --vs cannot be used together' cyclesoak --profile-stacks x --vs true
 finish

@@ -125,8 +125,8 @@ def test_words():
 
 # Options of zcc whose report zc-hosts can use, or that zcc rejects without one that is reserved.
 USABLE = """loops time bytes warmup streams keep method send write buffer-size preload bind-cpu wait-server bind cport
-    bind-dev mptcp tls dscp cork nodelay rcvbuf sndbuf mss pace congestion timeout profile profile-stacks calibration cpus
-    on-cpus wait wait-idle interval timestamps title quiet debug""".split()
+    bind-dev mptcp tls dscp cork nodelay rcvbuf sndbuf mss pace congestion timeout profile calibration cpus on-cpus
+    wait wait-idle interval timestamps title quiet debug""".split()
 
 
 def test_options():

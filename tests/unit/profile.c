@@ -92,7 +92,7 @@ static void count(uint16_t size, uint32_t tid, uint64_t n, uint64_t address,
 		    n,
 		    {(uint64_t)PERF_CONTEXT_KERNEL, address}};
 
-	profile_count(&none, 7, &sample.header, c, NULL);
+	profile_count(&none, 7, &sample.header, c);
 }
 
 static void test_counts(void)
@@ -108,7 +108,7 @@ static void test_counts(void)
 	count(24, 7, 0, 0, &c);
 	ok(c.n[PROFILE_USER] == 1 && c.n[PROFILE_OTHER] == 1 && c.idle == 1 && c.lost == 0,
 	   "samples are counted by their groups; those of the soaker are idle time");
-	profile_count(NULL, 7, &lost.header, &c, NULL);
+	profile_count(NULL, 7, &lost.header, &c);
 	ok(c.lost == 40, "samples that the kernel lost are counted");
 	count(16, 5, 0, 0, &c);
 	count(40, 5, 3, 0, &c);

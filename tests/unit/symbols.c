@@ -47,7 +47,6 @@ static void test_groups(void)
 {
 	const uint64_t context = (uint64_t)PERF_CONTEXT_KERNEL;
 	const uint64_t user[] = {context}, call[] = {context, 0x5010};
-	char text[64] = "zcc";
 	const uint64_t interrupt[] = {context, 0x7010}, wake[] = {context, 0x3010, 0x5010};
 
 	ok(GROUP(context, 0x1010, 0x2010, 0x5010) == PROFILE_COPY,
@@ -78,9 +77,6 @@ static void test_groups(void)
 	ok(symbols_group(&s, interrupt, 2, true) == PROFILE_INTERRUPTS &&
 		   symbols_group(&s, wake, 3, true) == PROFILE_SCHEDULER,
 	   "an interrupt on top of a soaker, and a switch, are load");
-	symbols_append(&s, wake, 3, text, sizeof(text));
-	symbols_append(&s, user, 1, text, sizeof(text));
-	is(text, "zcc;do_syscall_64;schedule;[user]", "a stack has the outermost function first");
 	symbols_free(&s);
 }
 
