@@ -45,7 +45,7 @@ beside '-c with --idle: each run by either instrument; --retry: a run without a 
 	# The lock is free once a run is to be repeated.
 	echo 'until grep -q "repeated, 1 of 3" err; do sleep 0.01; done; flock -u 9' >free
 	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero; exec 9</dev/zero; flock 9; timeout 20 sh free & exec "$@"' sh \
-	    $hasten_by "$zcc" -c --wait 0 --retry 3 -s 0 -p "$PORT" -t 1 --congestion reno
+	    $hasten_by "$zcc" -c --wait 0 --retry 3 -s 0 -p "$PORT" -t 0.5 --congestion reno
 	[ "$(grep -c 'CPUs are being soaked already' err)" -eq 1 ]
 	grep 'soaked_already): the run is repeated, 1 of 3' err
 	[ "$(grep -c '^  to ' out)" -eq 1 ]

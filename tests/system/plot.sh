@@ -1,12 +1,13 @@
 #!/bin/sh
 # zc-plot: it draws what each program prints with --json: tests/helpers/plot.json has reports of each kind, with gaps.
 #
-# seconds: 9
+# seconds: 5
 . "$TOP/tests/lib.sh"
 plot=$BIN/zc-plot reports=$TOP/tests/helpers/plot.json
 
 # A stand-in for gnuplot, which keeps what it reads
 mkdir bin
+bin=$PWD/bin
 printf '#!/bin/sh\ncat >script\necho "<svg></svg>"\n' >bin/gnuplot
 chmod +x bin/gnuplot
 # drawn: of each graph its title, the labels of its x axis, its rows, where - is one without a figure, and the curves' names
@@ -61,19 +62,20 @@ start_zcs -I 0.1 --json
 zcc="$BIN/zcc -s 0 -p $PORT --congestion reno --json"
 # What is drawn, by which command, and what must be in the graphs
 while IFS='|' read -r kind command figures; do
-	it "zc-plot: of $kind, each figure is in its place"; ( begin; need python3 jq
+	case $kind in clients* | replies* | load*) together ;; esac # they need what the others have sent, or an idle machine
+	beside "zc-plot: of $kind, each figure is in its place"; ( begin; need python3 jq
 		eval "$command" >json || [ "$kind" = 'load over time' ]
 		if [ "$kind" = 'load over time' ]; then
 			grep -q '"load_percent":.*}}$' json || skip_check 'the load could not be measured'
 		fi
-		exits 0 env PATH="$PWD/bin:$PATH" python3 "$plot" json
+		exits 0 env PATH="$bin:$PATH" python3 "$plot" json
 		jq -rs "$jq_defs $figures" json | digits >want
 		drawn | diff want -
 		jq -c "$events" json >stream
-		exits 0 env PATH="$PWD/bin:$PATH" python3 "$plot" stream
+		exits 0 env PATH="$bin:$PATH" python3 "$plot" stream
 		drawn | diff want -
 		rm stream # no tool has printed it
-	); ok
+	) & later
 done <<END
 methods and missing loads|sed -n 1p $reports|runs("\"sendfile\" 0, \"send\" 1, \"write\" 2")
 servers, in one round|sed -n 2p $reports|runs("\"to read\" 0, \"to trunc\" 1")
@@ -88,21 +90,19 @@ other options, and sizes|\$zcc -m send -b 4k,64k -t 0.1 -r 2 --vs -k|"= throughp
 a comparison of servers|\$zcc -m send -p $trunc,$PORT -t 0.1 -r 2|runs("\"to trunc\" 0, \"to read\" 1")
 sizes and streams|\$zcc -m send -b 4k,64k,256k -P 1,2 -t 0.1 -r 2|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0, \"256k\" 262144.0", curve("num_streams"; 1, 2), "= 1 stream", "= 2 streams"
 a transfer over time|\$zcc -t 0.4 -I 0.1|last.intervals | map(.sum) | times
-clients of zcs over time|tail -n 1 zcs.out|last.intervals | map(.sum) | times
+clients of zcs over time|tail -n 1 ../zcs.out|last.intervals | map(.sum) | times
 requests|$BIN/zcc -s 0 -p $reply --request 10,1k -t 0.3 --json|latencies(["10 bytes", "1k bytes"])
-replies over time, in several lines|kill $replying; wait_until gone $replying; jq . reply.out|periods | times
+replies over time, in several lines|kill $replying; wait_until gone \$replying; jq . ../reply.out|periods | times
 load over time|$BIN/cyclesoak --idle -p 0.1 -n 3 --json|periods | times
 END
-stop_zcs
-
-it 'zc-plot: what was measured is above the picture, which has all of an interval; a point is hollow if it is unsafe'; ( begin; need python3
-	sed -n 1p "$reports" | exits 0 env PATH="$PWD/bin:$PATH" python3 "$plot"
+beside 'zc-plot: what was measured is above the picture, which has all of an interval; a point is hollow if it is unsafe'; ( begin; need python3
+	sed -n 1p "$reports" | exits 0 env PATH="$bin:$PATH" python3 "$plot"
 	printf '%b' "$(sed -n '/^set multiplot/p' script)" | grep '"server 10.0.0.2, port 2222, interface eth0, 3 rounds of 2 s, instrument: soak"'
 	grep -x 'set yrange \[0.0:1.08\]' script # of which the longest ends at 1
 	counts -eq 3 grep -c '^plot \$data0 using 1:2:3:4 with yerrorbars .*, \$data0 using 1:(\$5 > 0 ? \$2 : NaN) with points .*#ffffff' script
-); ok
-it 'zc-plot: runs are named by whatever differs, twice with --against'; ( begin; need python3
-	sed -n 11p "$reports" | exits 0 env PATH="$PWD/bin:$PATH" python3 "$plot" -t "it's <100 %"
+) & later
+beside 'zc-plot: runs are named by whatever differs, twice with --against'; ( begin; need python3
+	sed -n 11p "$reports" | exits 0 env PATH="$bin:$PATH" python3 "$plot" -t "it's <100 %"
 	drawn >figures
 	diff - figures <<-'END'
 		= load, % (lower is better)
@@ -121,15 +121,15 @@ it 'zc-plot: runs are named by whatever differs, twice with --against'; ( begin;
 	printf '%b' "$(sed -n 's/^set multiplot .* title//p' script | sed 's/"."\\n"."/|/g')" >title
 	prints ' "it'\''s <100 %|1 round|bars: 95 % confidence intervals; hollow: unsafe (?); no point: not measured"' cat title
 	grep -q '^set yrange \[-1.0:' script
-); ok
-it 'zc-plot: the groups of a profile stand on each other, the greatest of both ends lowest, the least together'; ( begin; need python3
-	sed -n 12p "$reports" | exits 0 env PATH="$PWD/bin:$PATH" python3 "$plot"
+) & later
+beside 'zc-plot: the groups of a profile stand on each other, the greatest of both ends lowest, the least together'; ( begin; need python3
+	sed -n 12p "$reports" | exits 0 env PATH="$bin:$PATH" python3 "$plot"
 	drawn >figures
 	awk '/^= cost by/ { on = 1; next } /^= receiver/ { exit } on && /^(0|= [a-z])/ { printf "%s|", $1 == "=" ? substr($0, 3) : $2 }' figures >tops
 	prints '1.125|1.09375|1.0625|1|0.9375|0.875|0.75|0.25|all others|locks|files|memory|device|tcp ip|skb|data copy|' cat tops
 	counts -eq 8 grep -cx '2 0.25 0.25 0.25 0' figures # of the receiver
-); ok
-it 'zc-plot -o: SVG or PNG, in the place of the old file, whose mode is kept, and through no link'; ( begin; need python3 gnuplot
+) & later
+beside 'zc-plot -o: SVG or PNG, in the place of the old file, whose mode is kept, and through no link'; ( begin; need python3 gnuplot
 	sed -n 1p "$reports" >json
 	: >picture.png && chmod 600 picture.png
 	for name in picture.svg picture.png; do
@@ -144,8 +144,8 @@ it 'zc-plot -o: SVG or PNG, in the place of the old file, whose mode is kept, an
 	fails 'zc-plot: nowhere/x.svg: No such file' python3 "$plot" -o nowhere/x.svg json
 	not [ -e victim ]
 	[ "$(echo picture* link*)" = 'picture.png picture.svg link.svg' ]
-); ok
-it 'zc-plot: what cannot be drawn is one line'; ( begin; need python3
+) & later
+beside 'zc-plot: what cannot be drawn is one line'; ( begin; need python3
 	sed -n 1p "$reports" >good
 	for text in '{"schema":1,"error":"no"}|nothing to draw' '[1]|not what zcc' "$(printf '[%.0s' $(seq 5000))|not what zcc" \
 	    "$(printf '9%.0s' $(seq 5000))|not what zcc" 'send 64k|not what zcc' '# zcc 1.0.0, Linux|a file of zcc --save'; do
@@ -158,8 +158,8 @@ it 'zc-plot: what cannot be drawn is one line'; ( begin; need python3
 	fails_with 2 "^zc-plot: --title requires an argument (try" python3 "$plot" --title
 	fails_with 2 "^zc-plot: standard output is a terminal: use -o FILE" \
 	    python3 -c 'import os, pty, sys; m, s = pty.openpty(); os.set_inheritable(m, True); os.dup2(s, 1); os.execv(sys.argv[1], sys.argv[1:])' "$plot" good
-); ok
-it "zc-plot: of $(scale 150 1500) mutated reports none makes gnuplot start a process or open a file to write"; ( begin; need python3 gnuplot strace
+) & later
+beside "zc-plot: of $(scale 150 1500) mutated reports none makes gnuplot start a process or open a file to write"; ( begin; need python3 gnuplot strace
 	python3 "$TOP/tests/helpers/plot_fuzz.py" "$plot" "$reports" "$(new_seed)" "$(scale 150 1500)" >script
 	printf '%s\n' 'system("true")' 'set print "/dev/full"' >>script # the trace has what is looked for
 	# shellcheck disable=SC2046
@@ -170,13 +170,14 @@ it "zc-plot: of $(scale 150 1500) mutated reports none makes gnuplot start a pro
 	[ "$(grep -c ' execve(' found)" -eq 2 ]
 	grep -q ' execve(.*"sh", "-c".*"true"' found
 	not [ -e made ]
-); ok
-it 'zc-plot: text in the place of figures is dropped, with a line; a title is itself, whatever the locale'; ( begin; need python3 gnuplot
+) & later
+beside 'zc-plot: text in the place of figures is dropped, with a line; a title is itself, whatever the locale'; ( begin; need python3 gnuplot
 	printf '%s' '{"intervals":[{"sum":{"start":0,"end":1,"bits_per_second":1e9,"load_percent":"1\nEOD\n!touch made\n$x << EOD\n1"}}]}' >json
 	exits 0 env LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 python3 "$plot" -t "'/.(Ü\`touch made\`).'0" json
 	grep -q 'json: figures that are not numbers are not drawn: 1$' err
 	one_line err
 	sed "s/&apos;/'/g" out | grep -q ">'/.(Ü\`touch made\`).'0<"
 	not [ -e made ]
-); ok
+) & later
+together
 finish

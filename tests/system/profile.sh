@@ -7,7 +7,7 @@
 . "$TOP/tests/lib.sh"
 
 whole_test_needs jq 'profiles'
-hasten_tools 60000 1000000
+hasten_tools 20000 1000000
 BUSY_TURNS=0 # under strace(1) the load is not measured by a repetition either
 start_zcs
 head -c 1000000 /dev/zero >file

@@ -2,7 +2,7 @@
 # What zcc and zcs say of stalls and of what TCP waited for, across a path whose delays, losses and freezes are known
 # (net relay).
 #
-# seconds: 10
+# seconds: 6
 . "$TOP/tests/lib.sh"
 
 if [ -z "$IN_LAB" ]; then
@@ -80,7 +80,8 @@ beside 'a path that loses one packet in 300: TCP waits for the congestion window
 	zcs
 	lossy() # unless the relay waits for a CPU
 	{
-		zcc -t 1.5 --congestion reno --json >json && zcc -t 1.5 --congestion reno >out && jq -c .end.sum_sent json &&
+		zcc -t 1.5 --congestion reno >out &
+		zcc -t 1.5 --congestion reno --json >json && wait $! && jq -c .end.sum_sent json &&
 			jq -e '.end.sum_sent | .cwnd_limited > 0.5 * .busy_time and .retransmits > 3 and
 			    .segments > 20 * .retransmits and .min_rtt > 9000 and .mean_rtt >= .min_rtt and
 			    .max_rtt >= .mean_rtt and .max_snd_cwnd >= .mean_snd_cwnd' json &&

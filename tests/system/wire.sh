@@ -30,9 +30,9 @@ it 'zcc --raw: the bytes of the files and nothing else, and what is answered is 
 		grep -qx 'bytes 5000001' peer.out
 	done
 ); ok
-it 'zcc --raw, interrupted: it reports the bytes that the server acknowledged, not those that it sent'; ( begin; need ss
+beside 'zcc --raw, interrupted: it reports the bytes that the server acknowledged, not those that it sent'; ( begin; need ss
 	start_peer -s
-	start_zcc held --raw -o 100000 -t 60 larger
+	start_zcc held --raw -o 100000 -t 60 ../larger
 	# The server has what came in its socket.  Its window may take some more when all seems to be still.
 	came() { ss -Htn "sport = :$PORT" | awk '{ print $2 }'; }
 	met()
@@ -46,7 +46,7 @@ it 'zcc --raw, interrupted: it reports the bytes that the server acknowledged, n
 	echo "$bytes bytes; the server had $had, and has $has; $waits waited"
 	[ "$bytes" -ge "$had" ] && [ "$bytes" -le "$has" ] && [ "$bytes" -lt $((had + waits)) ]
 	kill -USR1 "$PEER"
-); ok
+) & later
 
 # announces N 'want' OPTION...: zcc's first N headers
 announces()
@@ -58,18 +58,18 @@ announces()
 	cat report err peer.out
 	[ "$(grep -E '^(loops|files|length)' peer.out | head -n "$number" | paste -s -d ' ')" = "$want" ]
 }
-it 'zcc -t announces 0xffffffff loops, and -n its own, behind a loop without files for each 0.1 s of --warmup'; ( begin
+beside 'zcc -t announces 0xffffffff loops, and -n its own, behind a loop without files for each 0.1 s of --warmup'; ( begin
 	start_peer -h
-	announces 6 'loops 4294967295 files 0 files 0 files 0 files 1 length 65536' --warmup 0.3 -t 0.1 --pace 20m block
+	announces 6 'loops 4294967295 files 0 files 0 files 0 files 1 length 65536' --warmup 0.3 -t 0.1 --pace 20m ../block
 	# The peer does not read, so that no more than the buffers is sent before the warm-up is over.
 	: >report
 	start_peer -s -h
 	( wait_until grep -Eq '^ +[0-9.]+-[0-9.]+ +[0-9,]+ .*[0-9]$' report; kill -USR1 "$PEER" ) &
 	remember $!
 	announces 99 'loops 5 files 0 files 0 files 0 files 1 length 5000001 files 1 length 5000001' \
-	    --warmup 0.21 -I 0.05 -n 2 larger
+	    --warmup 0.21 -I 0.05 -n 2 ../larger
 	grep -q 'in 2 loops' report
-); ok
+) & later
 # A file that is a hole.  To read it takes no memory on a tmpfs, and on other file systems as much as it is long.  Without
 # a name it ends with the test.
 shm=$(mktemp -p /dev/shm 2>/dev/null) || shm=hole
@@ -108,4 +108,5 @@ it 'a server of 2001 just closes, and zcc needs no receipt; a client of 2001 clo
 	one_line zcs.err
 	stop_zcs
 ); ok
+together
 finish
