@@ -21,17 +21,6 @@ void plan_open(struct plan *p, const struct plan_kind *kind, int runs)
 
 void plan_set_runs(struct plan *p, int runs)
 {
-	const size_t keys = (size_t)p->kind->keys;
-
-	p->n = runs;
-	if (runs > 0)
-		p->run = alloc_or_die((size_t)runs, sizeof(*p->run), "a plan");
-	while (runs-- > 0)
-		p->run[runs].value = alloc_or_die(keys, sizeof(*p->run->value), "a plan");
-}
-
-void plan_close(struct plan *p)
-{
 	int i, k;
 
 	for (i = 0; i < p->n; i++) {
@@ -39,11 +28,23 @@ void plan_close(struct plan *p)
 			free(p->run[i].value[k]);
 		free(p->run[i].value);
 	}
+	free(p->run);
+	p->n = runs;
+	p->run = runs > 0 ? alloc_or_die((size_t)runs, sizeof(*p->run), "a plan") : NULL;
+	for (i = 0; i < runs; i++)
+		p->run[i].value = alloc_or_die((size_t)p->kind->keys, sizeof(*p->run->value),
+					       "a plan");
+}
+
+void plan_close(struct plan *p)
+{
+	int i;
+
+	plan_set_runs(p, 0);
 	for (i = 0; i < p->facts; i++) {
 		free(p->fact[i].key);
 		free(p->fact[i].value);
 	}
-	free(p->run);
 	free(p->fact);
 	free(p->figure);
 	free(p->doubts);

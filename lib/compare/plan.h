@@ -105,7 +105,7 @@ struct plan {
 	struct plan *kept;     /* the last session that the file of --save had, or NULL */
 };
 
-/* Makes a plan of this host, in which nothing is known yet.  Its runs may be set later, if there are none. */
+/* Makes a plan of this host, in which nothing is known yet.  Its runs may be set later, in place of those it has. */
 void plan_open(struct plan *p, const struct plan_kind *kind, int runs);
 void plan_set_runs(struct plan *p, int runs);
 void plan_close(struct plan *p);

@@ -2,12 +2,15 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <search.h>
 #include <sys/stat.h>
 
 #define HEAD        "#zc-save 2"
 #define LINE_MOST   16384
 #define RUN_MOST    8192 /* bytes of a run's line before its receipts */
 #define VALUES_MOST 16   /* that a run has */
+#define FACTS_MOST  1000 /* that a session has */
+#define TOLD_MOST   10   /* lines that are ignored, of each of which is told */
 
 /*
  * Writing.
@@ -156,6 +159,13 @@ void saved_round_or_die(struct saving *s, const struct plan *p, const char *path
  * Reading.
  */
 
+/* A session of the file. */
+struct session {
+	struct plan plan;
+	int runs;  /* that a round has; the plan has them while there is one */
+	int round; /* the number of the last one that is complete */
+};
+
 /* A run of a round. */
 struct record {
 	int run;
@@ -169,15 +179,16 @@ struct record {
 struct reader {
 	const struct plan_kind *kind;
 	const char *path;
-	struct plan *last;    /* session that was found */
-	struct plan *session; /* whose lines are read */
-	int round;            /* whose lines are read, which are neighbours; 0: none */
-	bool is_void;         /* further lines of the round are ignored */
-	int runs;             /* of the round so far */
+	struct plan *last;       /* session that was found */
+	void *sessions;          /* a tree of tsearch(3) */
+	struct session *session; /* whose lines are read; NULL: none that has begun */
+	int round;               /* whose lines are read, which are neighbours; 0: none */
+	bool is_void;            /* further lines of the round are ignored */
+	int runs;                /* of the round so far */
 	struct record *record;
-	int most; /* runs of a round of any session */
-	long line;
-	bool is_foreign; /* a session is of another program */
+	int most;           /* runs of a round of any session */
+	long line, ignored; /* the number of the line; how many of them are */
+	bool is_foreign;    /* a session is of another program */
 };
 
 /* Replaces \t, \n, \xHH and \\ in place.  Returns false if something else follows a \. */
@@ -211,18 +222,19 @@ static bool unescape(char *text)
 /* Prints that a line is ignored, and voids the round it is in. */
 static void reject_line(struct reader *r, const char *why)
 {
-	if (r->path != NULL)
+	if (r->path != NULL && r->ignored++ < TOLD_MOST)
 		warnx("%s: line %ld is ignored: %s", printable(r->path), r->line, why);
 	r->is_void = true;
 }
 
-/* Adds a round that is complete: further lines of it are ignored. */
+/* Adds a round that is complete: further lines of it, and of earlier ones, are ignored. */
 static void add_round(struct reader *r)
 {
 	int i;
 
 	for (i = 0; i < r->runs; i++)
-		plan_add(r->session, r->record[i].run, &r->record[i].ends);
+		plan_add(&r->session->plan, r->record[i].run, &r->record[i].ends);
+	r->session->round = r->round;
 	r->is_void = true;
 }
 
@@ -231,30 +243,47 @@ static void end_round(struct reader *r)
 {
 	r->is_void = false;
 	r->runs = r->round = 0;
+	if (r->session != NULL && r->session->plan.rounds == 0)
+		plan_set_runs(&r->session->plan, 0);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct session *const one = a, *const other = b;
+
+	return strcmp(one->plan.id, other->plan.id);
 }
 
 /*
- * Finds the session of a line, mostly that of the line before: rounds of several sessions may take turns.  Unless it
- * `begins`, it is among the last ones.
+ * Finds the session of a line, mostly that of the line before: rounds of several sessions may take turns.  If none has
+ * the id, one `begins`.
  */
 static void find_session(struct reader *r, const char *id, bool begins)
 {
-	struct plan *p = begins ? NULL : r->last;
+	struct session *s = r->session, wanted = {.runs = 0}, *const * found;
 
-	if (r->session != NULL && !begins && strcmp(r->session->id, id) == 0)
+	if (s != NULL && strcmp(s->plan.id, id) == 0)
 		return;
 	end_round(r);
-	while (p != NULL && strcmp(p->id, id) != 0)
-		p = p->earlier;
-	if (p == NULL) {
-		p = alloc_or_die(1, sizeof(*p), "a session");
-		plan_open(p, r->kind, 0);
-		plan_set(p, "machine", "%s", "");
-		snprintf(p->id, sizeof(p->id), "%s", id);
-		p->earlier = r->last;
-		r->last = p;
-	}
-	r->session = p;
+	strcpy(wanted.plan.id, id);
+	found = tfind(&wanted, &r->sessions, compare_ids);
+	r->session = found != NULL ? *found : NULL;
+	if (found != NULL || !begins)
+		return;
+	r->session = s = alloc_or_die(1, sizeof(*s), "a session");
+	plan_open(&s->plan, r->kind, 0);
+	plan_set(&s->plan, "machine", "%s", "");
+	strcpy(s->plan.id, id);
+	s->plan.earlier = r->last;
+	r->last = &s->plan;
+	if (tsearch(s, &r->sessions, compare_ids) == NULL)
+		die_errno("a session");
+}
+
+/* For tdestroy(3). */
+static void keep_session(void *session)
+{
+	(void)session;
 }
 
 /* Removes the sessions without a complete round. */
@@ -262,6 +291,7 @@ static void end_sessions(struct reader *r)
 {
 	struct plan **at = &r->last, *p;
 
+	tdestroy(r->sessions, keep_session);
 	while ((p = *at) != NULL) {
 		if (p->rounds > 0) {
 			r->is_foreign |= strncmp(plan_fact(p, "machine"), r->kind->program,
@@ -278,6 +308,7 @@ static void end_sessions(struct reader *r)
 static const char *parse_fact(struct reader *r, char *text)
 {
 	char *value = strstr(text, ": ");
+	struct session *s = r->session;
 	double runs;
 
 	if (value == NULL || !unescape(value))
@@ -285,13 +316,17 @@ static const char *parse_fact(struct reader *r, char *text)
 	*value = '\0';
 	value += 2;
 	if (strcmp(text, "runs") != 0) {
-		plan_set(r->session, text, "%s", value);
+		if (s->plan.facts == FACTS_MOST)
+			return "its session has too many facts";
+		plan_set(&s->plan, text, "%s", value);
 		return NULL;
 	}
+	if (s->runs > 0)
+		return "its session is there already: a round counts once";
 	runs = strtod(value, NULL);
-	if (r->session->n > 0 || !(runs >= 1 && runs <= PLAN_RUNS_MAX))
+	if (!(runs >= 1 && runs <= PLAN_RUNS_MAX))
 		return "it has no number of runs";
-	plan_set_runs(r->session, (int)runs);
+	s->runs = (int)runs;
 	r->most = (int)fmax(r->most, runs);
 	r->record = reallocarray(r->record, (size_t)r->most, sizeof(*r->record));
 	if (r->record == NULL)
@@ -332,9 +367,11 @@ static const char *parse_value(const struct plan_kind *kind, const char *key, ch
 static bool find_run(struct reader *r, struct record *rec)
 {
 	const struct plan_run own = {.value = rec->value};
-	struct plan *p = r->session;
+	struct plan *p = &r->session->plan;
 	int k;
 
+	if (p->n == 0)
+		plan_set_runs(p, r->session->runs);
 	rec->run = r->round % 2 == 1 ? r->runs : p->n - 1 - r->runs;
 	for (k = 0; p->rounds == 0 && k < p->kind->keys; k++)
 		plan_set_value(&p->run[rec->run], k, plan_value(&own, k));
@@ -368,7 +405,7 @@ static const char *parse_run(struct reader *r, char *text)
 	if (!find_run(r, rec))
 		return "its round has other runs than the first one";
 	r->is_void = rec->has_failed;
-	if (++r->runs == r->session->n && !r->is_void)
+	if (++r->runs == r->session->runs && !r->is_void)
 		add_round(r);
 	return NULL;
 }
@@ -376,21 +413,24 @@ static const char *parse_run(struct reader *r, char *text)
 static const char *parse_line(struct reader *r, char *line)
 {
 	char *id = strsep(&line, "\t"), *round = strsep(&line, "\t"), *end;
+	bool is_fact;
 	long n;
 
 	if (line == NULL || strlen(id) != 16 || id[strspn(id, "0123456789abcdef")] != '\0')
 		return "it does not begin with a session and a round";
 	find_session(r, id, strncmp(line, "runs: ", 6) == 0);
-	if (strcmp(round, "#") == 0)
+	is_fact = strcmp(round, "#") == 0;
+	if (r->session == NULL || (r->session->runs == 0 && !is_fact))
+		return "no line before it tells how many runs a round has";
+	if (is_fact)
 		return parse_fact(r, line);
 	n = strtol(round, &end, 10);
 	if (*end != '\0' || n < 1 || n > INT_MAX)
 		return "it has no round";
-	if (r->session->n == 0)
-		return "no line before it tells how many runs a round has";
 	if (n != r->round)
 		end_round(r);
 	r->round = (int)n;
+	r->is_void |= n <= r->session->round;
 	return r->is_void ? NULL : parse_run(r, line);
 }
 
@@ -438,6 +478,8 @@ const char *saved_parse(FILE *f, const struct plan_kind *kind, const char *path,
 		if (wrong != NULL)
 			reject_line(&r, wrong);
 	}
+	if (r.ignored > TOLD_MOST)
+		warnx("%s: %ld more lines are ignored", printable(path), r.ignored - TOLD_MOST);
 	end_sessions(&r);
 	free(r.record);
 	*last = r.last;

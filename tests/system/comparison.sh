@@ -237,10 +237,13 @@ beside '--save and --against: whatever file will not do is an error before anyth
 	grep -qx 'zcc: --save: plan.tsv: Too many open files' err
 	cmp plan.tsv ../plan.tsv
 ) & later
-beside '--compare of a text that has no end is rejected by its first lines'; ( begin
+beside '--compare of a text without end, and of sessions that promise 1,024 runs: in 300 MB'; ( begin
 	sanitized && skip_check 'a sanitizer takes more memory'
 	# shellcheck disable=SC3045 # as in zcs.sh
-	yes | (ulimit -v 300000 && fails '^zcc: --compare: /dev/stdin was not written by --save' "$zcc" --compare /dev/stdin ../plan.tsv)
+	ulimit -v 300000
+	yes | fails '^zcc: --compare: /dev/stdin was not written by --save' "$zcc" --compare /dev/stdin ../plan.tsv
+	awk 'BEGIN { print "#zc-save 2"; for (; i < 5000; i++) printf "%016x\t#\truns: 1024\n%016x\t1\tsent=bytes=1 seconds=1\n", i, i }' >promised
+	fails '^zcc: --compare: promised has no session of --save' "$zcc" --compare promised
 ) & later
 beside 'a comparison that is interrupted: the complete rounds are reported and saved, not that of its last run'; ( begin
 	start_zcc all -r 500 -t 0.05 --save rounds.tsv

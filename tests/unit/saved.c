@@ -76,6 +76,25 @@ static void test_reading(void)
 	      "saved: file: line 2 is ignored: no line before it tells how many runs a round has\n"
 	      "saved: file: line 3 is ignored: no line before it tells how many runs a round has\n",
 	      "a session without facts");
+	reads(FACTS(ID) ONE(ID) TWO(ID) FACTS(ID) ONE(ID) TWO(ID) RUN(ID, "3", "-m a")
+		      RUN(ID, "3", "-m b"),
+	      1, 3,
+	      "saved: file: line 9 is ignored: its session is there already: a round counts once\n",
+	      "a file that was joined with itself, and that has grown meanwhile");
+}
+
+static void test_many(void)
+{
+	char text[1024] = FACTS(ID) ONE(ID), told[1024] = "";
+	int i;
+
+	for (i = 7; i <= 19; i++)
+		strcat(text, "a\n");
+	for (i = 7; i <= 16; i++)
+		string_append(told, sizeof(told), "saved: file: line %d is ignored: %s\n", i,
+			      "it does not begin with a session and a round");
+	strcat(told, "saved: file: 3 more lines are ignored\n");
+	reads(text, 1, 1, told, "thirteen lines of something else");
 }
 
 static void test_rejected(void)
@@ -179,4 +198,4 @@ static void test_long(void)
 	has(printed, "--save: a run has more than 16384 bytes", "which says so");
 }
 
-TESTS(test_reading, test_rejected, test_writing, test_long)
+TESTS(test_reading, test_many, test_rejected, test_writing, test_long)
