@@ -104,12 +104,18 @@ interrupted()
 		wait_until gone "$(cat child)"
 		[ "$status" -eq 131 ] || grep '^1 round of 2 runs' out
 		[ "$(cat now)" = a ]
+		[ -z "$trapped" ] || [ -e trapped ] # SIGTERM came first
 	) & later
 }
+trapped=
 # delivered: no signal waits for cyclesoak to take it
 delivered() { grep -Eq '^S(hd|ig)Pnd:.*[^0	]' "/proc/$run/status" && return 1; :; }
 child='sleep 1000 & echo $! >child; wait'
 interrupted SIGINT 130 INT "$child"
+trapped=yes
+interrupted 'SIGINT, which a child of its shell takes' 130 INT \
+    "sh -c 'trap \": >trapped; exit\" TERM; echo \$\$; while :; do sleep 0.05; done' >child & wait"
+trapped=
 interrupted SIGTERM 143 TERM "$child"
 interrupted 'SIGQUIT, but it prints nothing, and there is no setting' 131 QUIT "$child"
 interrupted 'SIGTERM, which what it has started ignores' 143 TERM "(trap '' TERM INT; sleep 1000) & echo \$! >child; wait"

@@ -68,9 +68,11 @@ static void find_or_die(void *path)
 	calibration_find_or_die(&c, path, false);
 }
 
+/* A calibration of these CPUs; of as many, but others; of others; and of another machine. */
 static void test_fit(void)
 {
 	static const char *const why[] = {"cannot", "is for other CPUs than these ",
+					  "is for other CPUs than these ",
 					  "was made on another machine or kernel"};
 	static struct baseline b[CPUS_MAX];
 	char path[] = "/tmp/zc-50%%-XXXXXX", want[128];
@@ -78,14 +80,17 @@ static void test_fit(void)
 	int i, k;
 
 	close(mkstemp(path));
-	for (i = 0; i < 3; i++) {
-		c = (struct calibration){.cpu = b, .windows = 2, .cpus = {1, {CPUS_MAX - 1}}};
-		if (i != 1)
-			cpus_online(&c.cpus);
+	for (i = 0; i < 4; i++) {
+		c = (struct calibration){.cpu = b, .windows = 2};
+		cpus_online(&c.cpus);
+		if (i == 1)
+			c.cpus.id[c.cpus.n - 1] = CPUS_MAX - 1;
+		if (i == 2)
+			c.cpus = (struct cpus){1, {CPUS_MAX - 1}};
 		for (k = 0; k < c.cpus.n; k++)
 			b[k].spin = b[k].speed = 1;
 		describe_machine(c.machine, sizeof(c.machine));
-		if (i == 2)
+		if (i == 3)
 			c.machine[0]++;
 		file_replace_or_die(path, calibration_print, &c);
 		snprintf(want, sizeof(want), ": %s %s", path, why[i]);

@@ -46,6 +46,65 @@ static void test_right(void)
 	expect(captured(), "options of zcc are read, and those not given have defaults");
 }
 
+/* Prints all options but those that are NULL in each case. */
+static void print_all(void)
+{
+	const struct sock_options *k = &opt.sock;
+	const struct gauge_setup *g = &opt.gauge;
+	const struct compare_options *c = &opt.compare;
+	int i;
+
+	report("  server '%s' port %s, family %d, cport %d, file %d; rcvbuf %d, sndbuf %d, dscp %d\n",
+	       opt.server, opt.port, opt.family, opt.cport, opt.files[0] != NULL, k->rcvbuf,
+	       k->sndbuf, k->dscp);
+	report("  mptcp %d, mss %d, nodelay %d, cork %d, bind %d, congestion %d, device %d, source %d\n",
+	       k->mptcp, opt.mss, opt.nodelay, opt.cork, opt.bind.n, k->congestion != NULL,
+	       k->device != NULL, opt.source != NULL);
+	report("  soak %d, idle %d, own %d, profile %d, never_idle %d, parks %d, file %d\n",
+	       g->soak, g->idle, g->own, g->profile, g->never_idle, g->parks, g->file != NULL);
+	report("  wait %g, wait_idle %g, CPUs %d, %d\n", g->wait, g->wait_idle, g->n_cpus, g->on.n);
+	report("  %s, streams %d, chunk %ju, loops %u, seconds %g, bytes %ju, warmup %g\n",
+	       opt.method->name, opt.streams, (uintmax_t)opt.chunk, opt.loops, opt.seconds,
+	       (uintmax_t)opt.bytes, opt.warmup);
+	report("  pace %ju, raw %d, preload %d, tls %d, keep %d, requests", (uintmax_t)opt.pace,
+	       opt.raw, opt.preload, opt.tls != NULL, opt.keep);
+	for (i = 0; i < opt.requests.n; i++)
+		report(" %ju", (uintmax_t)opt.requests.size[i]);
+	report("\n  timeout %g, wait_server %g, interval %g\n", opt.timeout, opt.wait_server,
+	       opt.interval);
+	report("  compares %d, runs %d, rounds %d, precision %g, fail_above %g, retries %d, settle %g\n",
+	       opt.compares, opt.runs, c->rounds, c->precision, c->fail_above, c->retries,
+	       c->settle);
+	report("  brief %d, dry %d, quiet %d, json %d, timestamps %d, debug %d\n", c->brief, c->dry,
+	       opt.quiet, opt.json, opt.timestamps, opt.debug);
+}
+
+/* All options of the first command line, and the lines of the others that differ from it. */
+static void test_defaults(void)
+{
+	const char *list =
+		"-s 0|-s 0 file|-s 0 -t 1|-s 0 -n 2|-s 0 --bytes 1|-s 0 -c|-s 0 --idle|-s 0 -c --profile"
+		"|-s 0 --raw|-s 0 -m mmap|-s 0 --request=1|-s 0 --request=1 --keep|-s 0 -r 2"
+		"|-s 0 --vs -S|-s 0 --precision 1|-s 0 --tls|-s 0 --setting a=: --setting b=:";
+	char first[2048] = "", all[8192] = "", *rest, *line;
+	const char *words;
+
+	while ((words = next_of(&list)) != NULL) {
+		parse(words);
+		capture(STDOUT_FILENO);
+		print_all();
+		captured();
+		string_append(all, sizeof(all), "%s:\n", words);
+		for (line = strtok_r(printed, "\n", &rest); line != NULL;
+		     line = strtok_r(NULL, "\n", &rest))
+			if (strstr(first, line) == NULL)
+				string_append(all, sizeof(all), "%s\n", line);
+		if (first[0] == '\0')
+			snprintf(first, sizeof(first), "%s", all);
+	}
+	expect(all, "each mode has its defaults");
+}
+
 static void parse_and_exit(void *words)
 {
 	parse(words);
@@ -93,4 +152,4 @@ static void test_many(void)
 	expect(captured(), "lists have 64 values, and no more");
 }
 
-TESTS(test_right, test_wrong, test_many)
+TESTS(test_right, test_defaults, test_wrong, test_many)

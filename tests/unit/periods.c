@@ -56,5 +56,7 @@ int main(void)
 	capture(STDOUT_FILENO);
 	periods_print(&h);
 	has(captured(), "mean of 2: 60.0%? +-", "and so does the closing line");
+	has(printed, ", minimum 50.0%, maximum 70.0%\n",
+	    "which has the least and the greatest load");
 	return done();
 }

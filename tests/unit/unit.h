@@ -47,6 +47,13 @@ static struct {
 	const char *text; /* that was compared last */
 } done_so_far;
 
+/* For LeakSanitizer: a program reads its options once, and has them to its end; a test reads many. */
+const char *__lsan_default_suppressions(void); /* NOLINT(bugprone-reserved-identifier) */
+const char *__lsan_default_suppressions(void)  /* NOLINT(bugprone-reserved-identifier) */
+{
+	return "leak:options_parse\nleak:_IO_mem_finish\n"; /* the latter has no caller in its stack */
+}
+
 /* Prints text that may have any bytes, on one line that no reader of TAP takes for a directive. */
 static inline void put_text(const char *s)
 {
