@@ -32,6 +32,11 @@ printf x >tiny
 # skipped, for the reason that it printed last.  tests/run shows the title of a check that does not end.
 it()
 {
+	collect_ended
+	name_check "$1"
+}
+name_check()
+{
 	what=$1
 	echo "# check: $what" >&2
 	read_uptime
@@ -69,9 +74,15 @@ later()
 		[ $# -ge $most_beside ]
 	do
 		collect_ended
+		sleep 0.02
 	done
 }
-together() { while [ -n "$running" ]; do collect_ended; done; }
+together()
+{
+	while collect_ended && [ -n "$running" ]; do
+		sleep 0.02
+	done
+}
 collect_ended()
 {
 	set -- $running
@@ -79,11 +90,10 @@ collect_ended()
 	for check; do
 		if gone "${check#*:}"; then collect ${check%:*} ${check#*:}; else running="$running $check"; fi
 	done
-	[ $# -gt "$(echo $running | wc -w)" ] || sleep 0.02
 }
 collect() # the number and the process of a check
 {
-	eval "it \"\$title_$1\""
+	eval "name_check \"\$title_$1\""
 	eval "begun=\$begun_$1"
 	check_log=cell.$1/check.log verdict=0
 	wait "$2" || verdict=$?

@@ -37,7 +37,7 @@ it 'cyclesoak -C is killed as it renames its file: the old one is whole'; ( begi
 	preloaded fault && preloaded hasten || skip_check 'no library can be preloaded'
 	mkdir killed
 	cp good killed/counts
-	status 137 env LD_PRELOAD=./fault.so:./hasten.so HASTEN_US=2000 FAULT=cyclesoak,renameat,-,1,KILL \
+	status 137 env LD_PRELOAD=./fault.so:./hasten.so HASTEN_US=20000 FAULT=cyclesoak,renameat,-,1,KILL \
 	    "$real_cyclesoak" -C --force -N 1 -f killed/counts
 	cmp good killed/counts
 ); ok

@@ -1,14 +1,14 @@
 #!/bin/sh
-# --profile: the events that are opened, for which CPUs, the figures, and what there is without the privilege.
-# tests/unit/{symbols,profile}.c have the groups and the figures.
+# --profile: the figures.  tests/unit/{symbols,profile}.c have the groups, warnings.sh the events and what there is without
+# the privilege.
 #
 # group: quiet
-# seconds: 4
+# seconds: 7
 . "$TOP/tests/lib.sh"
 
 whole_test_needs jq 'profiles'
 hasten_tools 20000 1000000
-BUSY_TURNS=0 # under strace(1) the load is not measured by a repetition either
+BUSY_TURNS=2
 start_zcs
 head -c 1000000 /dev/zero >file
 
@@ -23,16 +23,7 @@ profiled()
 	jq -e "$1 | .load_percent != null" out >/dev/null || skip_check 'the machine is busy'
 }
 
-# refused ERROR: a transfer whose events the kernel refuses
-refused()
-{
-	soaking strace -f -o /dev/null -e trace=perf_event_open -e inject=perf_event_open:error="$1" \
-	    "$zcc" -c --profile --json -s 0 -p "$PORT" --congestion reno file
-	not grep -q 'soaked already' err || skip_check 'another program soaks'
-}
-
 it 'zcc --profile: the groups are the load, and most of the samples are in one of them'; ( begin
-	BUSY_TURNS=2
 	profile -t 0.7 --json
 	profiled .end.host
 	holds out '.end.host | .load_percent as $load | .cost_us_per_kib as $cost | .profile |
@@ -41,46 +32,9 @@ it 'zcc --profile: the groups are the load, and most of the samples are in one o
 		| length == 15 and (add - $load | fabs < 0.001)) and
 		([to_entries[] | select(.key | endswith("_us_per_kib")) | .value] | add - $cost | fabs < 0.001)'
 ); ok
-it 'zcc --profile: an event for each CPU, which samples all tasks, up to 199 times a second'; ( begin; need strace
-	soaking strace -f -o trace -e trace=perf_event_open "$zcc" -c --profile -q -s 0 -p "$PORT" --congestion reno file
-	not grep -q 'soaked already' err || skip_check 'another program soaks'
-	[ "$(grep -c 'perf_event_open({type=PERF_TYPE_SOFTWARE.*}, -1, [0-9]*, -1, PERF_FLAG_FD_CLOEXEC) = [0-9]' trace)" -eq "$(getconf _NPROCESSORS_ONLN)" ] ||
-	[ "$(grep -c 'perf_event_open({type=PERF_TYPE_HARDWARE.*}, -1, [0-9]*, -1, PERF_FLAG_FD_CLOEXEC) = [0-9]' trace)" -eq "$(getconf _NPROCESSORS_ONLN)" ] ||
-	{ grep -E 'EPERM|EACCES' trace && skip_check 'perf_event_open(2) is not allowed'; }
-	not grep -E 'sample_freq=([2-9][0-9]{2}|[0-9]{4,}),' trace
-); ok
-it 'zcc --profile where events are refused: a line says what is missing, and the transfer is made'; ( begin; need strace
-	refused EACCES
-	advice="run it as root, or 'sysctl kernel.perf_event_paranoid=0 kernel.kptr_restrict=0' first"
-	[ "$(id -u)" -ne 0 ] || advice='a seccomp filter, a lockdown, a security module or a container forbids it'
-	grep -E -- "--profile: no profile is measured: perf_event_open\(2\): Permission denied: perf_event_paranoid is -?[0-9]: $advice" err
-	holds out '.end | .sum_received.bytes == 1000000 and .host.no_profile == "permission" and .host.profile == null'
-); ok
-it 'zcc --profile where the kernel has no events: JSON has that, too'; ( begin; need strace
-	refused ENOSYS
-	grep -e '--profile: no profile is measured: perf_event_open(2): Function not implemented$' err
-	holds out '.end.host.no_profile == "kernel"'
-); ok
-it 'zcc --profile where too many files are open: JSON says limit, not that the kernel lacks events'; ( begin; need strace
-	refused EMFILE
-	grep -e '--profile: no profile is measured: perf_event_open(2): Too many open files$' err
-	holds out '.end.host.no_profile == "limit"'
-); ok
-it 'cyclesoak --profile without a descriptor to end its thread by: there is no profile, and the program ends'; ( begin; need strace
-	soaking strace -f -o /dev/null -e trace=eventfd2 -e inject=eventfd2:error=EMFILE "$cyclesoak" --profile true
-	grep -e '--profile: no profile is measured: eventfd(2): Too many open files$' err
-); ok
-it 'zcc --profile where the kernel allows fewer samples: no more than these are taken'; ( begin; need strace
-	echo 100 >rate
-	unshare -rm true 2>/dev/null || skip_check 'no namespaces of mounts'
-	soaking unshare -rm sh -c 'mount --bind rate /proc/sys/kernel/perf_event_max_sample_rate && exec "$@"' sh \
-	    strace -f -o trace -e trace=perf_event_open "$zcc" -c --profile -q -s 0 -p "$PORT" --congestion reno file
-	grep -q 'sample_freq=100,' trace
-); ok
 it 'cyclesoak --profile of a program that only computes: the user has most of the load'; ( begin
 	# shellcheck disable=SC3045 # as in zcs.sh
 	ulimit -Sn 200 # the command's, which has no descriptor of a CPU
-	BUSY_TURNS=2
 	soaking "$cyclesoak" --profile --json --output report sh -c 'ulimit -n; exec "$@"' - "$HELPERS/burn" 0 0.5
 	grep -x 200 out
 	mv report out

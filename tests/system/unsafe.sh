@@ -92,7 +92,7 @@ else
 	skip 'another clock source or scheduler, steal' 'no privilege for namespaces'
 fi
 # One cyclesoak for all that changes while it runs
-launch soak.out '{*' ${mounts:+unshare -m} sh -c "$mounts exec $cyclesoak -p 0.25 --json"
+launch soak.out '{*' ${mounts:+unshare -m} sh -c "$mounts exec $cyclesoak -p 0.15 --json"
 SOAK=$launched
 soaker=$(soaker_of "$SOAK") keeper=$(keeper_of "$SOAK")
 bound() { own=$(cpus_of "$soaker" | sed -n '2{/^[0-9]*$/p;}'); [ -n "$own" ]; }

@@ -65,6 +65,51 @@ it 'run_rr of root without CAP_SYS_NICE: one line that names control groups, exi
 	one_line err
 ); ok
 
+# --profile
+# profile ERROR command...: of a transfer, whose load does not matter, with that error of perf_event_open(2), which is traced
+profile()
+{
+	injected=${1:+perf_event_open:error=$1} BUSY_TURNS=0
+	shift
+	soaking "$@" strace -f -o trace -e trace=perf_event_open ${injected:+-e inject=$injected} \
+	    "$zcc" -c --profile --json -s 0 -p "$PORT" --congestion reno block
+	not grep -q 'soaked already' err || skip_check 'another program soaks'
+}
+head -c 1000000 /dev/zero >block
+start_zcs
+it 'zcc --profile: an event for each CPU, which samples all tasks, up to 199 times a second'; ( begin; need strace
+	profile ''
+	opened='perf_event_open({type=PERF_TYPE_\(SOFTWARE\|HARDWARE\).*}, -1, [0-9]*, -1, PERF_FLAG_FD_CLOEXEC) = [0-9]'
+	grep "$opened" trace | cut -d '(' -f 2 | cut -d , -f 1 | sort | uniq -c | grep " $(getconf _NPROCESSORS_ONLN) " ||
+	    { grep -E 'EPERM|EACCES' trace && skip_check 'perf_event_open(2) is not allowed'; }
+	not grep -E 'sample_freq=([2-9][0-9]{2}|[0-9]{4,}),' trace
+); ok
+it 'zcc --profile where the kernel allows fewer samples: no more than these are taken'; ( begin; need strace
+	echo 100 >rate
+	unshare -rm true 2>/dev/null || skip_check 'no namespaces of mounts'
+	profile '' unshare -rm sh -c 'mount --bind rate /proc/sys/kernel/perf_event_max_sample_rate && exec "$@"' sh
+	grep -q 'sample_freq=100,' trace
+); ok
+advice="run it as root, or 'sysctl kernel.perf_event_paranoid=0 kernel.kptr_restrict=0' first"
+[ "$(id -u)" -ne 0 ] || advice='a seccomp filter, a lockdown, a security module or a container forbids it'
+while IFS=';' read -r error no_profile why; do
+	it "zcc --profile where perf_event_open(2) fails with $error: a line says what is missing, JSON $no_profile, and the transfer is made"; ( begin; need strace jq
+		profile $error
+		grep -Ex "zcc: --profile: no profile is measured: perf_event_open\(2\): $why" err
+		holds out ".end | .sum_received.bytes == 1000000 and .host.no_profile == \"$no_profile\" and .host.profile == null"
+	); ok
+done <<END
+EACCES;permission;Permission denied: perf_event_paranoid is -?[0-9]: $advice
+ENOSYS;kernel;Function not implemented
+EMFILE;limit;Too many open files
+END
+it 'cyclesoak --profile without a descriptor to end its thread by: there is no profile, and the program ends'; ( begin; need strace
+	BUSY_TURNS=0
+	soaking strace -f -o /dev/null -e trace=eventfd2 -e inject=eventfd2:error=EMFILE "$cyclesoak" --profile true
+	grep -x 'cyclesoak: --profile: no profile is measured: eventfd(2): Too many open files' err
+); ok
+stop_zcs
+
 # --idle
 it 'cyclesoak --idle: where it may not run on the first CPU the trial is made on the next'; ( begin
 	preloaded fault && [ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ] || skip_check 'one CPU, or no library can be preloaded'
