@@ -1,13 +1,10 @@
 #include "lib/command/commands.h"
 
-#include <limits.h>
 #include <sys/wait.h>
 
 #include "lib/compare/facts.h"
 #include "lib/compare/shell.h"
 #include "lib/report/words.h"
-
-#define TICK_NS 100000000u /* how often a wait looks whether it is to end */
 
 /*
  * The tables.
@@ -97,7 +94,7 @@ bool commands_settle(struct command_options *opt, char **words)
 /* Opens the plan: the setting varies slowest. */
 static void open_plan(struct commands *c)
 {
-	const struct settings *s = &c->settings;
+	const struct settings *s = &c->opt->compare.settings;
 	const int n = c->opt->n + 1;
 	struct plan_run *run;
 	int i;
@@ -168,12 +165,13 @@ static const char *run_command(struct commands *c, const char *text)
 	return error;
 }
 
-/* Runs the command of --prepare. */
-static const char *run_prepare(const struct commands *c, char why[DIE_MAX])
+/* Runs the command of --prepare: the runs before and after it share no baseline. */
+static const char *run_prepare(struct commands *c, char why[DIE_MAX])
 {
 	const pid_t pid = shell_start(c->opt->prepare, SHELL_PRINTS);
 	const char *error = "interrupted";
 
+	gauge_stop(&c->gauge);
 	if (pid < 0)
 		error = strerror(errno);
 	else if (!shell_wait(pid, "--prepare", c->stop, UINT64_MAX, &error))
@@ -184,34 +182,14 @@ static const char *run_prepare(const struct commands *c, char why[DIE_MAX])
 	return why;
 }
 
-/* Enters the setting of a run, and waits until it has settled. */
-static const char *enter_setting(struct commands *c, int setting, char why[DIE_MAX])
-{
-	uint64_t until;
-	const char *error;
-
-	if (c->settings.n == 0 || c->settings.present == setting)
-		return NULL;
-	gauge_stop(&c->gauge); /* its baseline is that of another setting */
-	error = setting_enter(&c->settings, setting, why);
-	until = now_ns() + (uint64_t)(1e9 * c->opt->compare.settle);
-	while (error == NULL && now_ns() < until && *c->stop == 0)
-		sleep_ns(TICK_NS);
-	return error;
-}
-
 /* Does what comes before a run, outside all measurement, and measures the idle machine. */
-static const char *prepare(struct commands *c, int i, char why[DIE_MAX])
+static const char *prepare(struct commands *c, char why[DIE_MAX])
 {
-	const char *error = enter_setting(c, i / (c->opt->n + 1), why), *busy;
+	const char *error = c->opt->prepare != NULL ? run_prepare(c, why) : NULL, *busy;
 
-	if (error == NULL && *c->stop == 0 && c->opt->prepare != NULL) {
-		gauge_stop(&c->gauge); /* the runs before and after it share no baseline */
-		error = run_prepare(c, why);
-	}
-	if (error != NULL)
+	if (error != NULL || *c->stop > 0)
 		return error;
-	busy = *c->stop == 0 ? gauge_wait_idle(&c->gauge, c->setup, c->stop) : NULL;
+	busy = gauge_wait_idle(&c->gauge, c->setup, c->stop);
 	if (busy != NULL && *c->stop == 0)
 		warnx("%s", busy);
 	if (*c->stop == 0 && !gauge_measures(&c->gauge))
@@ -246,40 +224,31 @@ static void add(struct commands *c, int i, const struct load *load)
 	rounds_add(&c->rounds, i, &(struct ends){.sent = &f});
 }
 
-/* Run i of the plan, again while its load is unsafe, as often as --retry has it. */
-static const char *run(void *commands, int i, const char *place, char why[DIE_MAX])
+/* Run i of the plan. */
+static const char *run(void *commands, int i, char why[DIE_MAX])
 {
 	struct commands *c = commands;
-	const char *error;
+	const char *error = prepare(c, why);
 	struct load load;
-	int retry = 0;
 
-	do {
-		c->gauge.said.place = place;
-		c->gauge.said.most = c->debug ? UINT_MAX : 1;
-		error = prepare(c, i, why);
-		if (*c->stop > 0)
-			return "interrupted";
-		if (error != NULL)
-			return die_line(error, why);
+	if (error == NULL && *c->stop == 0) {
 		gauge_begin(&c->gauge, NULL);
 		error = run_command(c, c->opt->command[i % (c->opt->n + 1)]);
-		if (*c->stop > 0)
-			return "interrupted";
-		if (error != NULL) {
-			snprintf(why, DIE_MAX, "%s%s", error,
-				 c->opt->show_output ? "" : ": --show-output prints what it says");
-			return die_line(why, why);
-		}
+		if (error != NULL && !c->opt->show_output)
+			error = text_of("%s: --show-output prints what it says", error);
+	}
+	if (error == NULL && *c->stop == 0) {
 		gauge_after(&c->gauge, c->stop);
 		gauge_load(&c->gauge, &load);
 		gauge_say(&c->gauge, &load, false);
 		c->seconds = fmax(c->seconds, load.seconds);
-	} while (*c->stop == 0 && (isnan(load.load) || load.unsafe != 0) &&
-		 rounds_repeat(&c->opt->compare, retry++, load.unsafe));
+	}
 	if (*c->stop > 0)
 		return "interrupted";
-	add(c, i, &load);
+	if (error != NULL)
+		return die_line(error, why);
+	if ((!isnan(load.load) && load.unsafe == 0) || !rounds_repeat(&c->rounds, load.unsafe))
+		add(c, i, &load);
 	return NULL;
 }
 
@@ -319,8 +288,6 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 	struct comparison *comparison = &c->comparison;
 	const char *error;
 
-	c->settings = c->opt->compare.settings;
-	c->settings.stop = c->stop;
 	open_plan(c);
 	*comparison = (struct comparison){.plan = &c->plan,
 					  .opt = &c->opt->compare,
@@ -333,8 +300,11 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 		plan_close(&c->plan);
 		return NULL;
 	}
-	c->rounds = (struct rounds){
-		.comparison = comparison, .stop = c->stop, .once = run, .arg = c};
+	c->rounds = (struct rounds){.comparison = comparison,
+				    .gauge = &c->gauge,
+				    .stop = c->stop,
+				    .once = run,
+				    .arg = c};
 	rounds_read_or_die(&c->rounds);
 	gauge_prepare_or_die(&c->gauge, c->setup);
 	error = shell_open();
@@ -345,7 +315,6 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 		comparison_print_size(comparison);
 	error = rounds_run(&c->rounds, why);
 	gauge_close(&c->gauge);
-	(void)settings_restore(*c->stop > 0); /* the report may have to wait for its reader */
 	print(c, error);
 	rounds_close(&c->rounds);
 	plan_close(&c->plan);

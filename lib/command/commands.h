@@ -32,7 +32,6 @@ struct commands {
 	struct plan plan;
 	struct comparison comparison;
 	struct rounds rounds;
-	struct settings settings;
 	struct environment environment;
 	struct gauge gauge;
 	double seconds; /* that the longest run took */

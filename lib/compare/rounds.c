@@ -1,8 +1,11 @@
 #include "lib/compare/rounds.h"
 
+#include <limits.h>
+
 #include "lib/compare/verdict.h"
 
-#define PRECISE_ROUNDS 30 /* at most, with --precision, unless -r is given */
+#define PRECISE_ROUNDS 30         /* at most, with --precision, unless -r is given */
+#define LOOK_NS        100000000u /* how often a wait looks whether it is to end */
 
 bool rounds_settle(struct compare_options *opt, int runs)
 {
@@ -68,23 +71,70 @@ void rounds_add(struct rounds *r, int run, const struct ends *ends)
 	plan_add(p, run, ends);
 }
 
-const char *rounds_run(struct rounds *r, char why[DIE_MAX])
+/* Enters the setting of a run, which varies slowest, and waits until it has settled. */
+static const char *enter(struct rounds *r, int run, char why[DIE_MAX])
+{
+	struct settings *s = &r->settings;
+	const int setting = s->n > 0 ? run / (r->comparison->plan->n / s->n) : 0;
+	double seconds = r->comparison->opt->settle;
+	const char *error;
+	uint64_t until;
+
+	if (s->n == 0 || s->present == setting)
+		return NULL;
+	gauge_stop(r->gauge); /* its baseline is that of another setting */
+	error = setting_enter(s, setting, why);
+	if (error == NULL && r->entered != NULL)
+		seconds = fmax(seconds, r->entered(r->arg, run));
+	until = now_ns() + (uint64_t)(1e9 * seconds);
+	while (error == NULL && now_ns() < until && *r->stop <= 0)
+		sleep_ns(LOOK_NS);
+	return error != NULL ? die_line(error, why) : NULL;
+}
+
+/*
+ * Makes a run, again as often as rounds_repeat() has it.  In a comparison lines about a load name the run, and each reason
+ * has one line, or with -d all of them.
+ */
+static const char *make_run(struct rounds *r, int run, char why[DIE_MAX])
 {
 	static char name[COMPARISON_PLACE];
+	const struct comparison *c = r->comparison;
+	const char *error;
+
+	r->place = c->is_wanted ? comparison_run_place(c->plan, run, name) : NULL;
+	die_about(r->place);
+	r->retry = 0;
+	do {
+		r->gauge->said.place = r->place;
+		if (r->place != NULL)
+			r->gauge->said.most = r->gauge->setup->debug ? UINT_MAX : 1;
+		r->repeats = r->is_made = false;
+		error = enter(r, run, why);
+		if (error == NULL && *r->stop <= 0) {
+			r->is_made = true;
+			error = r->once(r->arg, run, why);
+		}
+		r->retry++;
+	} while (r->repeats && *r->stop <= 0);
+	die_about(NULL);
+	return *r->stop > 0 ? "interrupted" : error;
+}
+
+const char *rounds_run(struct rounds *r, char why[DIE_MAX])
+{
 	const struct compare_options *opt = r->comparison->opt;
 	struct plan *p = r->comparison->plan;
-	const char *error = NULL, *place = NULL;
+	const char *error = NULL;
 	int i, k, rounds;
 
+	r->settings = opt->settings;
+	r->settings.stop = r->stop;
 	while (p->rounds < opt->rounds && error == NULL && *r->stop <= 0) {
 		rounds = p->rounds;
 		for (k = 0; k < p->n && error == NULL && *r->stop <= 0; k++) {
 			i = plan_turn(p, k);
-			if (r->comparison->is_wanted)
-				place = comparison_run_place(p, i, name);
-			die_about(place);
-			error = r->once(r->arg, i, place, why);
-			die_about(NULL);
+			error = make_run(r, i, why);
 			if (error != NULL && *r->stop <= 0 && opt->save != NULL)
 				saved_run(&r->saving, p, i, NULL, error);
 		}
@@ -95,16 +145,23 @@ const char *rounds_run(struct rounds *r, char why[DIE_MAX])
 		    (plan_is_precise(p, opt->precision) || plan_is_hopeless(p, opt->precision)))
 			break;
 	}
+	if (r->settings.n > 0) {
+		gauge_stop(r->gauge);
+		(void)settings_restore(*r->stop >
+				       0); /* the report may have to wait for its reader */
+	}
 	return *r->stop > 0 ? "interrupted" : error;
 }
 
-bool rounds_repeat(const struct compare_options *opt, int retry, unsigned unsafe)
+bool rounds_repeat(struct rounds *r, unsigned unsafe)
 {
-	if (retry >= opt->retries)
-		return false;
-	warnx("the load is unsafe (%s): the run is repeated, %d of %d", limits_format(unsafe),
-	      retry + 1, opt->retries);
-	return true;
+	const int most = r->comparison->opt->retries;
+
+	r->repeats = r->retry < most;
+	if (r->repeats)
+		warnx("the load is unsafe (%s): the run is repeated, %d of %d",
+		      limits_format(unsafe), r->retry + 1, most);
+	return r->repeats;
 }
 
 void rounds_close(struct rounds *r)

@@ -1,7 +1,7 @@
 /*
- * rounds.h: makes the runs of a plan, one round after the other, and keeps their sessions.
+ * rounds.h: makes the runs of a plan, one round after the other, each in its setting, and keeps their sessions.
  *
- *	struct rounds r = {.comparison = &c, .stop = &stop, .once = transfer, .arg = &transfers};
+ *	struct rounds r = {.comparison = &c, .gauge = &gauge, .stop = &stop, .once = transfer, .arg = &transfers};
  *
  *	rounds_read_or_die(&r);
  *	error = rounds_run(&r, why);
@@ -12,17 +12,27 @@
 
 #include "lib/compare/comparison.h"
 #include "lib/compare/saved.h"
+#include "lib/load/gauge.h"
 
 struct rounds {
 	const struct comparison *comparison;
+	struct gauge *gauge;     /* of the runs; its lines name the run */
 	const _Atomic int *stop; /* above 0: the runs are interrupted */
 	/*
-	 * Makes a run, and adds its figures by rounds_add(); messages about it begin with `place`, unless that is NULL.
-	 * Returns NULL or what is wrong, a text that may be in `why`.
+	 * Makes a run, and adds its figures by rounds_add(), unless rounds_repeat() is to have it made again.  Returns NULL
+	 * or what is wrong, behind the place: a text that may be in `why`.
 	 */
-	const char *(*once)(void *arg, int run, const char *place, char why[DIE_MAX]);
+	const char *(*once)(void *arg, int run, char why[DIE_MAX]);
+	/* A run's setting is in force: returns how many seconds are to pass before it is made, at least.  NULL: none. */
+	double (*entered)(void *arg, int run);
 	void *arg;
 	struct saving saving;
+	struct settings settings;
+	const char *
+		place; /* of the run under way, before messages about it; NULL: there is no comparison */
+	int retry;    /* how often it was repeated */
+	bool is_made; /* once() was called: it has reported its error */
+	bool repeats; /* it is to be made again */
 };
 
 /*
@@ -36,15 +46,15 @@ void rounds_read_or_die(struct rounds *r);
 
 /*
  * Runs the plan until its rounds are complete, or precise enough, or a run fails.  Each round that is complete is
- * saved.  Returns NULL or what is wrong.
+ * saved.  The first setting is in force again afterwards.  Returns NULL or what is wrong.
  */
 const char *rounds_run(struct rounds *r, char why[DIE_MAX]);
 
 /* To be called by once(): adds what the run measured. */
 void rounds_add(struct rounds *r, int run, const struct ends *ends);
 
-/* Whether a run that these reasons made unsafe is repeated, after so many repetitions: if it is, prints a line. */
-bool rounds_repeat(const struct compare_options *opt, int retry, unsigned unsafe);
+/* To be called by once(): whether the run, which these reasons made unsafe, is repeated.  If it is, prints a line. */
+bool rounds_repeat(struct rounds *r, unsigned unsafe);
 
 /* Closes the sessions of the files. */
 void rounds_close(struct rounds *r);

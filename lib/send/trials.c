@@ -1,7 +1,5 @@
 #include "lib/send/trials.h"
 
-#include <limits.h>
-
 #include "lib/compare/facts.h"
 #include "lib/send/sender.h"
 
@@ -107,8 +105,7 @@ void trials_note(struct plan *p, const struct send_options *opt, const struct se
  * Checks a transfer, reports it, and adds complete figures to run i of the plan.  Returns NULL or what is
  * wrong, a text that may be in `why`.
  */
-static const char *judge(struct trials *a, const struct transfer *t, int i, int retry,
-			 char why[DIE_MAX])
+static const char *judge(struct trials *a, const struct transfer *t, int i, char why[DIE_MAX])
 {
 	const struct send_result *res = &t->result;
 	struct send_report *rep = a->report;
@@ -127,7 +124,7 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
 	if (error == NULL)
 		report_warn(rep, res);
 	if (error == NULL && result_is_unsafe(res))
-		rep->repeats = rounds_repeat(&a->opt->compare, retry,
+		rep->repeats = rounds_repeat(&a->rounds,
 					     res->sent.host.unsafe | res->received.host.unsafe);
 	/* The last object has the error: that of a comparison is to come. */
 	report_end(rep, res,
@@ -145,7 +142,7 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, int 
  * Sends the file set over new connections, as run i of the plan.  Returns NULL or what is wrong, a text that
  * may be in `why`.
  */
-static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MAX])
+static const char *send_once(struct trials *a, int i, char why[DIE_MAX])
 {
 	struct transfer t = {
 		.opt = &a->now, .run = a->run, .report = a->report, .result.set = &a->set};
@@ -154,7 +151,7 @@ static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MA
 	if (transfer_open(&t)) {
 		a->connected();
 		if (a->comparison.is_wanted && !a->opt->quiet && !a->opt->json &&
-		    a->report->run == 1 && retry == 0)
+		    a->report->run == 1 && a->rounds.retry == 0)
 			comparison_print_size(&a->comparison);
 		report_start(a->report, &t.result.target, &t.result);
 		transfer_run(&t);
@@ -172,16 +169,16 @@ static const char *send_once(struct trials *a, int i, int retry, char why[DIE_MA
 	}
 	if (a->run->is_broken) /* another thread may die, and would end the report */
 		pthread_mutex_lock(&a->report->lock);
-	error = judge(a, &t, i, retry, why);
+	error = judge(a, &t, i, why);
 	if (!a->run->is_broken)
 		transfer_close(&t);
 	return error;
 }
 
 /* Tries what each --vs asks the kernel for; a wrong one is a usage error. */
-static void try_others(struct trials *a, const char *place)
+static void try_others(struct trials *a)
 {
-	char name[DIE_MAX];
+	char name[DIE_MAX] = "";
 	struct send_options opt;
 	int i;
 
@@ -190,88 +187,61 @@ static void try_others(struct trials *a, const char *place)
 	a->run->opt = &opt;
 	for (i = 0; i < a->plan.n; i++) {
 		options_of_run(a->opt, i, &opt);
+		if (opt.setting > 0 || plan_value(&a->plan.run[i], RUN_VS)[0] == '\0')
+			continue;
 		snprintf(name, sizeof(name), "--vs '%s'", plan_value(&a->plan.run[i], RUN_WORDS));
-		if (opt.setting == 0 && plan_value(&a->plan.run[i], RUN_VS)[0] != '\0')
-			run_try_or_die(a->run);
+		run_try_or_die(a->run);
 	}
 	a->run->opt = &a->now;
-	die_about(place);
+	die_about(a->rounds.place);
 	die_with(EXIT_SUCCESS);
 }
 
-/* In which zcs has measured its host anew; and, from its last client on, in which it does. */
-#define RECEIVER_SECONDS 2.5
-#define RECEIVER_NS      10000000000u
-
-/*
- * Enters the setting of the run, and waits until it has settled, and the receiver's baseline is one of it.  If the
- * last client left too long ago for that, zcs gets one that sends nothing.
- */
-static const char *enter_setting(struct trials *a, char why[DIE_MAX])
+/* The options of run i are those of the run under way.  In a new setting the server may take until it accepts again. */
+static void set_options(struct trials *a, int i)
 {
-	const double settle = a->now.compare.settle, given = a->now.wait_server;
-	struct target target;
-	const char *error;
-	uint64_t until;
-
-	if (a->settings.n == 0 || a->settings.present == a->now.setting)
-		return NULL;
-	gauge_stop(&a->run->gauge); /* its baseline is that of another setting */
-	error = setting_enter(&a->settings, a->now.setting, why);
-	if (error != NULL)
-		return error;
-	until = now_ns() +
-		(uint64_t)(1e9 * fmax(settle, a->remote_measures ? RECEIVER_SECONDS : 0));
-	if (!a->now.raw && until > now_ns() && until > a->left_ns + RECEIVER_NS) {
-		a->now.wait_server = fmax(given, fmax(settle, 1));
-		target_wait(&target, a->run);
-	}
-	a->now.wait_server = fmax(given, settle);
-	while (now_ns() < until && a->run->stop <= 0)
-		sleep_ns(TICK_NS);
-	return NULL;
+	options_of_run(a->opt, i, &a->now);
+	a->report->opt = a->run->opt = &a->now;
+	a->now.wait_server = fmax(a->now.wait_server, a->now.compare.settle);
 }
 
+#define RECEIVER_SECONDS 2.5 /* in which zcs measures its host anew after a client */
+
 /*
- * Run i of the plan, again while its load is unsafe, as often as --retry has it.  In a comparison lines about a load
- * name the run, and each reason has one line, or with -d all of them.
+ * The setting of run i is in force.  The receiver's baseline is to be one of it: zcs gets a client that sends nothing.
  */
-static const char *trial(void *trials, int i, const char *place, char why[DIE_MAX])
+static double entered(void *trials, int i)
+{
+	struct trials *a = trials;
+	struct target target;
+
+	if (!a->remote_measures)
+		return 0;
+	set_options(a, i);
+	a->now.wait_server = fmax(a->now.wait_server, 1);
+	if (!a->now.raw)
+		target_wait(&target, a->run);
+	return RECEIVER_SECONDS;
+}
+
+/* Run i of the plan. */
+static const char *trial(void *trials, int i, char why[DIE_MAX])
 {
 	struct trials *a = trials;
 	struct target waited;
-	const char *error;
-	int retry = 0;
 
-	options_of_run(a->opt, i, &a->now);
-	a->report->opt = a->run->opt = &a->now;
+	set_options(a, i);
 	a->report->runs = a->opt->compare.rounds * a->plan.n;
-	error = enter_setting(a, why);
-	if (a->run->stop > 0)
-		error = "interrupted";
-	else if (error != NULL)
-		error = die_line(error, why);
-	if (error != NULL) {
-		report_die(a->report, error);
-		return error;
-	}
+	a->report->run = a->plan.added + 1;
 	if (a->plan.added == 0)
-		try_others(a, place);
-	do {
-		/* A server that is not zcs may serve one connection: its own. */
-		if (!a->now.raw)
-			target_wait(&waited, a->run);
-		if (a->run->stop > 0)
-			return "interrupted";
-		run_gauge(a->run);
-		a->run->gauge.said.place = place;
-		if (place != NULL)
-			a->run->gauge.said.most = a->opt->debug > 0 ? UINT_MAX : 1;
-		a->report->run = a->plan.added + 1;
-		error = send_once(a, i, retry++, why);
-		a->left_ns = now_ns();
-	} while (a->report->repeats && a->run->stop <= 0);
-	return error;
+		try_others(a);
+	/* A server that is not zcs may serve one connection: its own. */
+	if (!a->now.raw)
+		target_wait(&waited, a->run);
+	if (a->run->stop > 0)
+		return "interrupted";
+	run_gauge(a->run);
+	return send_once(a, i, why);
 }
 
 /*
@@ -378,8 +348,6 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 	int i;
 
 	trials_prepare(&a->plan, opt);
-	a->settings = opt->compare.settings;
-	a->settings.stop = &a->run->stop;
 	a->remote_measures = gauge_is_wanted(&opt->gauge);
 	*c = (struct comparison){.plan = &a->plan,
 				 .opt = &opt->compare,
@@ -391,13 +359,17 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 				 .begin_json = begin_json,
 				 .arg = a};
 	if (opt->compare.dry) {
-		try_others(a, NULL);
+		try_others(a);
 		comparison_print_runs(c);
 		plan_close(&a->plan);
 		return NULL;
 	}
-	a->rounds = (struct rounds){
-		.comparison = c, .stop = &a->run->stop, .once = trial, .arg = a};
+	a->rounds = (struct rounds){.comparison = c,
+				    .gauge = &a->run->gauge,
+				    .stop = &a->run->stop,
+				    .once = trial,
+				    .entered = entered,
+				    .arg = a};
 	rounds_read_or_die(&a->rounds);
 	for (i = 0; i < opt->n_words; i++) {
 		options_of_run(opt, i, &of);
@@ -405,14 +377,11 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 	}
 	if (a->set.bytes == 0)
 		warnx("the files have 0 bytes, as those of /proc seem to have: no data are sent");
-	if (a->settings.n > 0)
+	if (opt->compare.settings.n > 0)
 		a->connected(); /* a signal is to restore the first */
 	error = rounds_run(&a->rounds, why);
-	if (a->settings.n > 0) {
-		gauge_stop(&a->run->gauge);
-		/* The report may have to wait for its reader. */
-		(void)settings_restore(a->run->stop > 0);
-	}
+	if (error != NULL && !a->rounds.is_made)
+		report_die(a->report, error);
 	if (error == NULL)
 		error = fileset_error(&a->set, why);
 	if (c->is_wanted && a->plan.rounds > 0)

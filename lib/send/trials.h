@@ -22,9 +22,7 @@ struct trials {
 	struct plan plan;
 	struct comparison comparison;
 	struct rounds rounds;
-	struct settings settings;
 	bool remote_measures;    /* the receiver has measured a load, as far as is known */
-	uint64_t left_ns;        /* when the last run was over */
 	struct send_options now; /* of the run under way */
 };
 
