@@ -208,7 +208,7 @@ for how in $senders; do
 		esac
 		sed -n '/MSG_MORE/,/^shutdown/s/^\([a-z0-9_]*\)(.*/\1/p' sending | sort -u >made
 		grep -qx "${calls%% *}" made
-		not grep -vxE "sendto|setsockopt|shutdown|$(echo $calls | tr ' ' '|')" made
+		not grep -vxE "sendto|setsockopt|shutdown|${SANITIZE:+madvise|}$(echo $calls | tr ' ' '|')" made
 		sed -n 's/^setsockopt(.*TCP_CORK, \[\([01]\)\], 4) = 0/cork \1/p
 			/MSG_MORE/,/^shutdown/{
 				/^\(sendfile\|sendto\|write\|splice\|io_uring_enter\)(.*/s//send/p

@@ -235,7 +235,9 @@ static void test_failed_file(void)
 	const struct file file = {.name = "directory", .fd = open("/", O_RDONLY), .size = 1};
 	const char *methods = "sendfile|send|write|mmap|splice|zerocopy", *method;
 	struct served served = {.n = 0};
-	static struct run run; /* the thread of a stream that failed waits */
+	static struct run
+		runs[6]; /* the thread of a stream that failed waits, and looks at its own */
+	struct run *run = runs;
 	char want[300], title[400];
 	const int s = socket(AF_INET, SOCK_STREAM, 0), on = 1;
 
@@ -250,9 +252,10 @@ static void test_failed_file(void)
 			skip(title, "there is no SO_ZEROCOPY");
 			continue;
 		}
-		work(&opt, &served, file, 0, &run);
+		work(&opt, &served, file, 0, run);
 		snprintf(want, sizeof(want), "directory: -m %s cannot send it: ", method);
-		ok(run.is_broken && strncmp(run.failure, want, strlen(want)) == 0, "%s", title);
+		ok(run->is_broken && strncmp(run->failure, want, strlen(want)) == 0, "%s", title);
+		run++;
 	}
 	close(s);
 }
