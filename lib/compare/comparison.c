@@ -36,7 +36,8 @@ static const char *measure_text(const struct measure *m, double mean, double hal
 
 	if (row->kind == FIGURE_LOAD)
 		return load_text(mean, half, unsafe);
-	if (row->kind == FIGURE_COST || row->kind == FIGURE_CPU_TIME || row->kind == FIGURE_SECONDS)
+	if (row->kind == FIGURE_COST || row->kind == FIGURE_CPU_TIME ||
+	    row->kind == FIGURE_SECONDS || row->kind == FIGURE_CPU_SECONDS)
 		return cost_text(mean, half, unsafe);
 	if (m->count != NULL && mean < 100)
 		return isfinite(half) ? text_of("%.*f +-%.*f", places, mean, places, half)

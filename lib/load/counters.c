@@ -215,7 +215,7 @@ void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t)
 	t->unsent = i.tcpi_notsent_bytes;
 	t->mss = i.tcpi_snd_mss;
 	t->pmtu = i.tcpi_pmtu;
-	t->delivery_rate = (double)i.tcpi_delivery_rate;
+	t->delivery_rate = 8 * (double)i.tcpi_delivery_rate;
 	t->busy = (double)i.tcpi_busy_time;
 	t->rwnd_limited = (double)i.tcpi_rwnd_limited;
 	t->sndbuf_limited = (double)i.tcpi_sndbuf_limited;

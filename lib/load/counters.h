@@ -91,7 +91,7 @@ struct tcp_figures {
 	double window, in_flight;    /* the same in segments, and those that are under way */
 	double unsent;               /* bytes in the socket that were not sent yet */
 	double mss, pmtu;            /* bytes: of what is sent, and of the path */
-	double delivery_rate;        /* bytes/s, the last that was measured */
+	double delivery_rate;        /* bits/s, the last that was measured */
 	double busy;                 /* us in which there was something to send */
 	double rwnd_limited;   /* us of those in which the receiver's window limited sending */
 	double sndbuf_limited; /* us of those in which the send buffer limited sending */

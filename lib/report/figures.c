@@ -81,11 +81,6 @@ static double cost_uncertainty(const struct figures *f)
 	return figures_cost_half(f, (double)f->bytes / 1024);
 }
 
-static double cpu_seconds(const struct figures *f)
-{
-	return cpu_time_each(f, f->host.load, 1e6);
-}
-
 static double cpu_seconds_uncertainty(const struct figures *f)
 {
 	return figures_cost_half(f, 1e6);
@@ -142,7 +137,6 @@ static const struct kind {
 	[FIGURE_STALL] = {0, 1e15, false, 1, DECIMAL},
 	[FIGURE_BYTES] = {0, 1e18, false, 1, DECIMAL},
 	[FIGURE_RATE] = {0, 1e15, false, 1, DECIMAL},
-	[FIGURE_BYTE_RATE] = {0, 1e15, false, 8, DECIMAL},
 	[FIGURE_BIT_RATE] = {0, 1e15, false, 1, DECIMAL},
 	[FIGURE_COST] = {-1e15, 1e15, false, 1, DECIMAL},
 	[FIGURE_LOAD] = {-100, 100, false, 100, DECIMAL},
@@ -235,8 +229,9 @@ const struct figure figure_table[] = {
 	 TEXT(LOAD, "cost, us/KiB")},
 	{"cost_uncertainty_us_per_kib", NULL, DERIVED(COST, cost_uncertainty),
 	 .objects = IN_HOST | IN_CPU},
-	{"cpu_seconds", NULL, DERIVED(COST, cpu_seconds), IN(COMMAND)},
-	{"cpu_seconds_uncertainty", NULL, DERIVED(COST, cpu_seconds_uncertainty), IN(COMMAND)},
+	{"cpu_seconds", NULL, NUMBER(CPU_SECONDS, host.load), IN(COMMAND)},
+	{"cpu_seconds_uncertainty", NULL, DERIVED(CPU_SECONDS, cpu_seconds_uncertainty),
+	 IN(COMMAND)},
 	{"baseline", NULL, NUMBER(BASELINE, host.baseline), IN(HOST)},
 	{"baseline_tasks_percent", KEPT("baseline_tasks"), NUMBER(SHARE, host.others), IN(HOST)},
 	{"drift_percent", KEPT("drift"), NUMBER(CHANGE, host.drift), IN(HOST)},
@@ -309,7 +304,7 @@ const struct figure figure_table[] = {
 	{"snd_mss", KEPT("mss"), NUMBER(NUMBER, tcp.mss), IN(SENDER), TEXT(TCP, "MSS, bytes"),
 	 .sum = SUM_SAME},
 	{"pmtu", KEPT("pmtu"), NUMBER(NUMBER, tcp.pmtu), IN(TCP), OF_ONE},
-	{"delivery_rate", KEPT("delivery_rate"), NUMBER(BYTE_RATE, tcp.delivery_rate), IN(SENDER),
+	{"delivery_rate", KEPT("delivery_rate"), NUMBER(BIT_RATE, tcp.delivery_rate), IN(SENDER),
 	 OF_ONE},
 	{"busy_time", KEPT("busy"), NUMBER(US, tcp.busy), IN(SENDER), ADDED},
 	{"rwnd_limited", KEPT("rwnd_limited"), NUMBER(US, tcp.rwnd_limited), IN(SENDER), ADDED},

@@ -97,9 +97,8 @@ enum figure_kind {
 	FIGURE_STALL, /* microseconds between looks at a count; 0: it never stood still for two */
 	FIGURE_BYTES, /* text has KiB */
 	FIGURE_RATE,  /* per second */
-	FIGURE_BYTE_RATE, /* bytes per second; JSON has bits */
-	FIGURE_BIT_RATE,  /* bits per second */
-	FIGURE_COST,      /* us/KiB, or CPU seconds; negative if the load is */
+	FIGURE_BIT_RATE, /* bits per second */
+	FIGURE_COST,     /* us/KiB, negative if the load is */
 	FIGURE_LOAD, /* a share, negative on a machine that does more than when it was calibrated */
 	FIGURE_CHANGE,     /* a relative change, which may be negative */
 	FIGURE_SHARE,      /* 1 is all CPUs; an uncertainty may be larger */

@@ -583,8 +583,8 @@ int options_read(const struct usage *u, int argc, char **argv, void *to,
 }
 
 /*
- * Whether an option that was given before yields to words, which `to` has.  An address may have set the port.  At the
- * beginning of `to` are members of several rows.
+ * Whether an option that was given before yields to words, which `to` has.  An address may have set the port.  A row
+ * of which `at` is 0 has all of `to`.
  */
 static bool yields(const struct given *before, const struct options_given *words, const void *to)
 {

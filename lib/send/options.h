@@ -30,6 +30,8 @@ struct run_words {
 
 /* Of a comparison: those of the command line, with the first values of lists, and any instrument of a run. */
 struct send_options {
+	/* On the command line.  It is the first member, as no row sets it: one whose `at` is 0 has all. */
+	struct options_given given;
 	struct sock_options sock;
 	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
 	const char *server, *port;
@@ -62,11 +64,10 @@ struct send_options {
 	bool nodelay, cork, raw, quiet;
 	int json; /* JSON_* */
 	bool timestamps;
-	bool keep;                  /* all requests of a thread are made over one connection */
-	bool preload;               /* the files are sent from memory */
-	uint64_t bytes;             /* that all streams send together; 0: not limited so */
-	bool calibrate;             /* -C */
-	struct options_given given; /* on the command line */
+	bool keep;      /* all requests of a thread are made over one connection */
+	bool preload;   /* the files are sent from memory */
+	uint64_t bytes; /* that all streams send together; 0: not limited so */
+	bool calibrate; /* -C */
 };
 
 /*

@@ -355,7 +355,7 @@ static void test_documents(void)
 
 	for (i = 0; i < LENGTH(cases); i++)
 		check_keys(
-			"sed -n '/^    \"%s\": {$/,/^    },$/s/^        \"\\([a-z_]*\\)\".*/\\1/p' "
+			"sed -n '/^    \"[a-z_]*%s\": {$/,/^    },$/s/^        \"\\([a-z_]*\\)\".*/\\1/p' "
 			"zc-json.schema.json",
 			cases[i].name, cases[i].objects, cases[i].others);
 	check_keys("echo refused; sed -n '/^.Ss %s/,/^.Ss Rejection/s/^.It Cm //p' zc-wire.5 | "
