@@ -6,6 +6,7 @@
 #include "tests/unit/unit.h"
 
 /* The windows of a baseline take no longer than the other sleeps here. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's are reserved */
 int nanosleep(const struct timespec *t, struct timespec *left)
 {
 	const struct timespec longest = {.tv_nsec = 20000000};
