@@ -2,7 +2,6 @@
  * zcc: sends files to zcs over TCP, or requests bytes of it, and reports what that cost both hosts.
  */
 #include "lib/compare/setting.h"
-#include "lib/send/request.h"
 #include "lib/send/trials.h"
 
 static struct send_options opt;
@@ -30,17 +29,6 @@ static void catch_signals(void)
 	sigprocmask(SIG_SETMASK, &unblocked, NULL);
 }
 
-static const char *request_all(struct send_report *rep, char why[DIE_MAX])
-{
-	struct target target;
-
-	if (!target_wait(&target, &run))
-		target_find(&target, &run, -1, NULL);
-	run_gauge(&run);
-	catch_signals();
-	return requests_run(&run, rep, &target, why);
-}
-
 int main(int argc, char **argv)
 {
 	struct send_report rep = {.opt = &opt, .lock = REPORT_LOCK};
@@ -65,10 +53,9 @@ int main(int argc, char **argv)
 	if (opt.json || opt.debug > 0 || opt.compares)
 		environment_read(&rep.environment);
 	opt.gauge.debug = opt.debug > 0;
-	opt.gauge.what = opt.requests.n > 0 ? "requests" : "transfer";
+	opt.gauge.what = opt.request != NO_REQUEST ? "requests" : "transfer";
 	run_open(&run, &opt);
-	error = opt.requests.n > 0 ? request_all(&rep, why)
-				   : trials_run(&trials, argv + first, argc - first, why);
+	error = trials_run(&trials, argv + first, argc - first, why);
 	run_close(&run);
 	if (run.stop > 0)
 		settings_finish(run.stop);

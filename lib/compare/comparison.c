@@ -39,7 +39,10 @@ static const char *measure_text(const struct measure *m, double mean, double hal
 	if (row->kind == FIGURE_COST || row->kind == FIGURE_CPU_TIME ||
 	    row->kind == FIGURE_SECONDS || row->kind == FIGURE_CPU_SECONDS)
 		return cost_text(mean, half, unsafe);
-	if (m->count != NULL && mean < 100)
+	if (row->kind == FIGURE_SHARE)
+		return isfinite(half) ? text_of("%.2g%% +-%.2g%%", percent(mean), percent(half))
+				      : text_of("%.2g%%", percent(mean));
+	if ((m->count != NULL || row->kind == FIGURE_US) && mean < 100)
 		return isfinite(half) ? text_of("%.*f +-%.*f", places, mean, places, half)
 				      : decimal(mean, places);
 	if (!isfinite(half))
@@ -56,7 +59,7 @@ struct column {
 	int measure;
 	bool is_ratio;
 	bool is_brief; /* it is of --brief */
-	bool begins; /* it may begin a table of its own: the one before is of another host, or not of a load */
+	bool begins;   /* it may begin a table of its own: the one before is of another kind */
 	int width;
 };
 
@@ -122,12 +125,13 @@ static int columns_of(const struct plan *p, bool brief, struct column column[COL
 	for (k = 0; k < p->kind->measures; k++)
 		for (is_ratio = 0; is_ratio < 2; is_ratio++) {
 			if (m[k].title == NULL || !is_known(p, k) ||
-			    (is_ratio &&
-			     (m[k].ratio_key == NULL || (p->n == 1 && p->before == NULL))))
+			    (is_ratio && (m[k].ratio_key == NULL || m[k].is_aside ||
+					  (p->n == 1 && p->before == NULL))))
 				continue;
 			*c = (struct column){k, is_ratio != 0, brief,
 					     last == NULL || last->end != m[k].end ||
-						     last->is_of_load != m[k].is_of_load,
+						     last->is_of_load != m[k].is_of_load ||
+						     last->is_aside != m[k].is_aside,
 					     0};
 			c->width = width_of(cell(p, NULL, 0, c));
 			for (i = 0; i < p->n; i++) {
@@ -226,8 +230,8 @@ static void print_ratios(const struct plan *p, bool of_load, bool *same, bool *n
 			if (m[k].is_of_load != of_load)
 				continue;
 			r = ratio_of(p, i, k);
-			*same |= r.is_same;
-			*none |= r.is_asked && !r.is_known;
+			*same |= r.is_same && !m[k].is_aside;
+			*none |= r.is_asked && !r.is_known && !m[k].is_aside;
 			if (!r.differs)
 				continue;
 			w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};

@@ -42,13 +42,12 @@ struct compare_options {
 	 OPTION_AT(type, FILE, m.against)},                                                        \
 	{"", "fail-above", "PERCENT",                                                              \
 	 "exit with status 3 if a run costs over PERCENT more than the first or --against",        \
-	 OPTION_AT(type, PERCENT, m.fail_above), .min = 0.01, .max = 1000,                         \
-	 .not_with = "--request"},                                                                 \
+	 OPTION_AT(type, PERCENT, m.fail_above), .min = 0.01, .max = 1000},                        \
 	{"", "setting", "NAME=COMMAND",                                                            \
 	 "make each run in each of these settings of the machine, which COMMAND makes; the "       \
 	 "first is restored at the end",                                                           \
 	 OPTION_TAKE(type, TEXT, m.settings, setting_take), .is_repeated = true,                   \
-	 .not_with = "--request --calibration --file -C"},                                         \
+	 .not_with = "--calibration --file -C"},                                                   \
 	{"", "settle", "SECS", "wait SECS seconds after a change of the setting",                  \
 	 OPTION_AT(type, SECONDS, m.settle), .max = 86400, .only_with = "--setting"},              \
 	{"", "dry-run", NULL, "print the runs, and make none of them",                             \

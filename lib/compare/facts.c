@@ -91,7 +91,7 @@ void facts_json(struct json *j, const struct options_given *given)
 			continue;
 		letter[0] = g->row->letters[0];
 		key = g->row->name != NULL ? g->row->name : letter;
-		many = g->row->is_list || g->row->is_repeated;
+		many = g->row->is_repeated || (g->row->is_list && (g->n > 1 || !g->row->is_one));
 		if (many)
 			json_open(j, key, '[');
 		else if (g->n == 0)

@@ -198,12 +198,13 @@ void plan_add(struct plan *p, int i, const struct ends *ends)
 
 	make_room(p);
 	hosts_of(ends, host);
+	p->of_requests = !isnan(ends->sent->requests.n);
 	figure = p->figure + (p->rounds * p->n + i) * p->kind->measures;
 	for (k = 0; k < p->kind->measures; k++, m++) {
 		f = host[m->end];
 		if (!m->is_of_load && (!m->is_of_host || f != NULL))
 			f = end[m->end];
-		if (f != NULL)
+		if (f != NULL && plan_has(p, k))
 			figure[k] = figure_value(row_of(p->kind, k), f);
 	}
 	doubts = &p->doubts[p->rounds * p->n + i];
@@ -221,6 +222,13 @@ void plan_add(struct plan *p, int i, const struct ends *ends)
 	else if (end[1] == NULL || strcmp(run->receiver, end[1]->method) != 0)
 		run->receiver[0] = '\0';
 	p->rounds = ++p->added / p->n;
+}
+
+bool plan_has(const struct plan *p, int measure)
+{
+	const struct measure *m = &p->kind->measure[measure];
+
+	return p->of_requests ? !m->is_of_bytes : !m->is_of_requests;
 }
 
 double plan_figure(const struct plan *p, int i, int measure, int round)
@@ -514,7 +522,9 @@ static bool are_precise(const struct plan *p, bool of_load, double share, bool *
 	int i, k;
 
 	for (k = 0; k < p->kind->measures; k++)
-		for (i = 0; i < p->n && m[k].ratio_key != NULL && m[k].is_of_load == of_load; i++) {
+		for (i = 0; i < p->n && m[k].ratio_key != NULL && !m[k].is_aside &&
+			    m[k].is_of_load == of_load;
+		     i++) {
 			e = mean_of_run(p, i, k);
 			*known |= !isnan(e.value);
 			if (!isnan(e.value) && !(statistics_half(&e) <= share * fabs(e.value)))

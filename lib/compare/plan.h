@@ -34,6 +34,8 @@ struct measure {
 	bool is_of_load; /* its errors are those of that host's load */
 	bool is_of_host; /* the end counted it of its host; not of an end whose host is the other's */
 	bool is_why;     /* it may explain a difference */
+	bool is_of_bytes, is_of_requests; /* runs of that kind alone have it */
+	bool is_aside;                    /* neither --precision nor a verdict asks for it */
 	const char *
 		count; /* its line, where runs differ in it by more than their intervals; or NULL */
 	const char *group; /* the group of a profile whose cost it is; or NULL */
@@ -90,6 +92,7 @@ struct plan {
 	char id[17]; /* of the session */
 	struct plan_run *run;
 	int n;                           /* runs of a round */
+	bool of_requests;                /* that its runs make */
 	int rounds;                      /* that are complete */
 	int added;                       /* runs, also of a round that is not complete */
 	int unsafe_runs[UNSAFE_REASONS]; /* those of them that it made unsafe, at either end */
@@ -143,6 +146,9 @@ struct ends {
 
 /* Adds run i of a round; the last of them completes the round. */
 void plan_add(struct plan *p, int i, const struct ends *ends);
+
+/* Whether runs of this kind have a measure. */
+bool plan_has(const struct plan *p, int measure);
 
 /* A figure of run i in a round; NAN if it is not known, or does not count. */
 double plan_figure(const struct plan *p, int i, int measure, int round);

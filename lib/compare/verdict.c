@@ -106,8 +106,8 @@ static bool decides(const struct plan *p, int measure)
 	const bool of_load = plan_value(&p->run[0], RUN_INSTRUMENT)[0] != '\0';
 	const struct measure *m = &p->kind->measure[measure];
 
-	return m->ratio_key != NULL && m->is_of_load == of_load &&
-	       (m->end == 0 || is_known(p, measure));
+	return m->ratio_key != NULL && !m->is_aside && plan_has(p, measure) &&
+	       m->is_of_load == of_load && (m->end == 0 || is_known(p, measure));
 }
 
 /* Whether run i is compared with another one by the same instrument, or with itself before. */

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/utsname.h>
 
 #define LINGER 10 /* seconds for a client to close, at most */
 
@@ -207,7 +206,6 @@ static void client_figures(struct client *c)
 	struct context *x = c->context;
 	struct figures *f = &c->figures;
 	struct link link;
-	struct utsname system;
 
 	client_mark(c, end);
 	if (c->warming)
@@ -230,35 +228,11 @@ static void client_figures(struct client *c)
 	f->warmup = begin->bytes;
 	f->clients = x->group.total;
 	f->cpu = c->cpu;
-	uname(&system);
-	strcpy(f->version, VERSION);
-	strcpy(f->kernel, system.release);
-	strcpy(f->boot, x->boot);
 	client_link(c, &link);
-	environment_setup(&x->report.environment, &link, f);
-	if (isnan(f->host.load))
-		strcpy(f->no_load, meter_no_load(&x->meter, f->host.unsafe));
+	figures_describe(x, &link, f);
 	tcp_figures_read(c->place.sock, true, &f->tcp);
 	if (isnan(f->tcp.rtt)) /* of several subflows, which may have other interfaces */
 		f->host.rates.packets_in = f->host.rates.packets_out = NAN;
-}
-
-/*
- * Sends the receipt, and with it the end of the stream.  It is no error if the client has closed, as clients of
- * 2001 have.
- */
-static void send_receipt(int sock, const struct figures *f, int flags)
-{
-	char line[RECEIPT_MAX];
-	size_t left = receipt_format(f, line);
-	const char *from = line;
-	ssize_t n;
-
-	while (left > 0 && (n = TEMP_FAILURE_RETRY(send(sock, from, left, flags))) > 0) {
-		from += n;
-		left -= (size_t)n;
-	}
-	shutdown(sock, SHUT_WR);
 }
 
 /*
@@ -351,7 +325,7 @@ static void *client_thread(void *arg)
 	client_figures(c);
 	has_receipt = c->begun && c->why[0] == '\0' && !x->opt->raw;
 	if (has_receipt)
-		send_receipt(c->place.sock, &c->figures, c->encrypted ? 0 : MSG_MORE);
+		receipt_send(c->place.sock, &c->figures, c->encrypted ? 0 : MSG_MORE);
 	/* Another thread could not cancel what the ring of a receiver has under way. */
 	receiver_close(&c->receiver);
 	meter_say(&x->meter, &c->figures.host);

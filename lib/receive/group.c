@@ -1,5 +1,7 @@
 #include "lib/receive/group.h"
 
+#include <sys/utsname.h>
+
 void wait_for_events(struct context *x, struct pollfd *p, nfds_t n, uint64_t due_ns,
 		     const sigset_t *unblocked)
 {
@@ -32,6 +34,33 @@ void figures_between(const struct context *x, const struct mark *from, const str
 	if (!isnan(f->host.load))
 		f->host.unsafe |= limits_steal(f->host.steal);
 	strcpy(f->method, x->opt->method->name);
+}
+
+void figures_describe(struct context *x, const struct link *link, struct figures *f)
+{
+	struct utsname system;
+
+	uname(&system);
+	strcpy(f->version, VERSION);
+	strcpy(f->kernel, system.release);
+	strcpy(f->boot, x->boot);
+	environment_setup(&x->report.environment, link, f);
+	if (isnan(f->host.load))
+		strcpy(f->no_load, meter_no_load(&x->meter, f->host.unsafe));
+}
+
+void receipt_send(int sock, const struct figures *f, int flags)
+{
+	char line[RECEIPT_MAX];
+	size_t left = receipt_format(f, line);
+	const char *from = line;
+	ssize_t n;
+
+	while (left > 0 && (n = TEMP_FAILURE_RETRY(send(sock, from, left, flags))) > 0) {
+		from += n;
+		left -= (size_t)n;
+	}
+	shutdown(sock, SHUT_WR);
 }
 
 /* Begins an interval; returns whether a client was in its warm-up in the one before. */

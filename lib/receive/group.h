@@ -38,6 +38,15 @@ void mark_now(struct meter *m, struct mark *mark);
 void figures_between(const struct context *x, const struct mark *from, const struct mark *to,
 		     struct figures *f);
 
+/* Adds what a receipt has of this host, to figures of a connection by that interface. */
+void figures_describe(struct context *x, const struct link *link, struct figures *f);
+
+/*
+ * Sends the receipt, and with it the end of the stream.  It is no error if the client has closed, as clients of
+ * 2001 have.
+ */
+void receipt_send(int sock, const struct figures *f, int flags);
+
 /* A client that sends. */
 struct client {
 	struct place place;

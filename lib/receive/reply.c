@@ -15,6 +15,7 @@ struct request {
 	unsigned char header[WIRE_HEADER];
 	unsigned header_len; /* bytes of the header that have arrived */
 	uint32_t unsent;     /* bytes of the reply */
+	bool answered;       /* it has had a reply */
 	uint32_t events;     /* for which epoll(7) watches it; 0: it is not watched yet */
 };
 
@@ -32,6 +33,8 @@ struct replier {
 	struct reply_worker *worker;
 	struct reply_total total;
 	uint64_t seen_replies; /* at the last look at them */
+	pthread_mutex_t lock;  /* for the next member */
+	struct mark receipt;   /* when the last receipt was sent */
 };
 
 static void request_close(struct reply_worker *w, struct request *q)
@@ -100,7 +103,42 @@ static void reply_send(struct reply_worker *w, struct request *q)
 		return;
 	}
 	q->header_len = 0;
+	q->answered = true;
 	request_watch(w, q, EPOLLIN);
+}
+
+static void replies_count(const struct replier *r, struct mark *mark)
+{
+	int i;
+
+	mark->calls = mark->bytes = 0;
+	for (i = 0; i < r->n; i++) {
+		mark->calls += r->worker[i].replies;
+		mark->bytes += r->worker[i].bytes;
+	}
+}
+
+/* Sends a client what was replied since the last receipt, and this host's load of that time. */
+static void request_receipt(struct replier *r, const struct place *p)
+{
+	struct context *x = r->context;
+	struct mark now = {.ns = 0};
+	char interface[IF_NAMESIZE];
+	struct figures f;
+	struct link link;
+
+	sock_interface(p->sock, (const struct sockaddr *)&p->peer, interface);
+	link_read(&link, interface);
+	pthread_mutex_lock(&r->lock);
+	counters_recent(&x->counters, interface, &now.counters);
+	replies_count(r, &now);
+	mark_now(&x->meter, &now);
+	figures_between(x, &r->receipt, &now, &f);
+	r->receipt = now;
+	pthread_mutex_unlock(&r->lock);
+	f.method[0] = '\0'; /* it is one of receiving */
+	figures_describe(x, &link, &f);
+	receipt_send(p->sock, &f, 0);
 }
 
 /* Reads what there is of the header, and replies once it is whole. */
@@ -116,7 +154,9 @@ static void request_read(struct reply_worker *w, struct request *q)
 	size = ntohl(size);
 	if ((n == 0 || (n < 0 && errno == ECONNRESET)) && q->header_len == 0 &&
 	    q->place.dropped == DROP_NONE) {
-		request_close(w, q); /* it is done, or only looked whether the port is open */
+		if (n == 0 && !q->answered) /* or it only looked whether the port is open */
+			request_receipt(w->all, &q->place);
+		request_close(w, q);
 	} else if (n <= 0) {
 		request_wait(w, q, n, EPOLLIN);
 	} else if (q->header_len < WIRE_HEADER) {
@@ -195,17 +235,6 @@ static void workers_start(struct replier *r)
 	}
 }
 
-static void replies_count(const struct replier *r, struct mark *mark)
-{
-	int i;
-
-	mark->calls = mark->bytes = 0;
-	for (i = 0; i < r->n; i++) {
-		mark->calls += r->worker[i].replies;
-		mark->bytes += r->worker[i].bytes;
-	}
-}
-
 /*
  * Waits for a signal, until `until`, or until a measurement of the load begins or ends: an interval has the load
  * of its whole time, or none.
@@ -233,7 +262,7 @@ static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unbl
 void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 {
 	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
-	struct replier r = {.context = x, .listener = listener};
+	struct replier r = {.context = x, .listener = listener, .lock = PTHREAD_MUTEX_INITIALIZER};
 	struct mark start = {.ns = 0}, last, now = {.ns = 0};
 	uint64_t busy_ns = 0; /* when an interval last had a reply or a client */
 	struct netstat from, to;
@@ -244,7 +273,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	netstat_read(&from);
 	/* The first mark precedes the workers, so that the total includes all their replies. */
 	mark_now(&x->meter, &start);
-	last = start;
+	last = r.receipt = start;
 	workers_start(&r);
 	while (!*x->stop) {
 		replies_wait(&r, period > 0 ? now_ns() + period : UINT64_MAX, unblocked);

@@ -86,6 +86,21 @@ static double cpu_seconds_uncertainty(const struct figures *f)
 	return figures_cost_half(f, 1e6);
 }
 
+static double requests_per_second(const struct figures *f)
+{
+	return isnan(f->requests.n) ? NAN : per_second(f->requests.n, f->seconds);
+}
+
+static double cost_of_request(const struct figures *f)
+{
+	return figures_cost_each(f, f->requests.n);
+}
+
+static double cost_half_of_request(const struct figures *f)
+{
+	return figures_cost_half(f, f->requests.n);
+}
+
 static double part_of(double part, double all)
 {
 	return all > 0 && !isnan(part) ? fmin(fmax(part, 0) / all, 1) : NAN;
@@ -207,6 +222,19 @@ const struct figure figure_table[] = {
 	 TEXT(TRANSFER, "  stalls over 0.2 s"), ADDED},
 	{NULL, "clients", NUMBER(COUNT, clients)},
 	{NULL, "refused", STRING(WORD, refused)},
+
+	/* Requests. */
+	{"connections", KEPT("requests"), NUMBER(NUMBER, requests.n), IN(CONNECTIONS)},
+	{"connections_per_second", NULL, DERIVED(RATE, requests_per_second), IN(CONNECTIONS)},
+	{"cost_us_per_connection", NULL, DERIVED(COST, cost_of_request), IN(CONNECTIONS)},
+	{"cost_uncertainty_us_per_connection", NULL, DERIVED(COST, cost_half_of_request),
+	 IN(CONNECTIONS)},
+	{"latency_p50_us", KEPT("p50"), NUMBER(US, requests.p50)},
+	{"latency_p99_us", KEPT("p99"), NUMBER(US, requests.p99)},
+	{"latency_p999_us", KEPT("p999"), NUMBER(US, requests.p999)},
+	{"stalled_percent", NULL, PART(requests.stalled, requests.n)},
+	{"connections_stalled", KEPT("stalled"), NUMBER(NUMBER, requests.stalled)},
+	{"connections_failed", KEPT("failed"), NUMBER(NUMBER, requests.failed)},
 
 	/* The load of the host. */
 	{"load_percent", "load", NUMBER(LOAD, host.load), IN(LOADS), TEXT(LOAD, "load")},

@@ -47,6 +47,13 @@ struct tls_figures {
 	double decrypt_errors; /* of all connections of the network namespace meanwhile */
 };
 
+/* Of the requests of a run: those that succeeded, and how long they took, in us. */
+struct request_figures {
+	double n; /* NAN: it is a transfer */
+	double stalled, failed;
+	double p50, p99, p999;
+};
+
 /*
  * What the figures of the other end depend on: its host, and the interface by which the data came.  A text has the
  * characters of a receipt; a long one is replaced by its hash.
@@ -79,6 +86,7 @@ struct figures {
 	double longest_stall, stalls;
 	struct zerocopy_figures zerocopy; /* of a method that uses MSG_ZEROCOPY */
 	struct tls_figures tls;
+	struct request_figures requests;
 	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
 	char kernel[RELEASE_SIZE]; /* the release of its kernel; empty: not known */
 	char boot[HASH_SIZE];      /* which boot of which kernel; empty: not known */
@@ -121,10 +129,11 @@ enum {
 	IN_HOST = 1 << 5,
 	IN_CPU = 1 << 6, /* the load of one CPU */
 	IN_ACCOUNTING = 1 << 7,
-	IN_WHY = 1 << 8,         /* what may explain why runs of a comparison differ */
-	IN_ENVIRONMENT = 1 << 9, /* the host of another end */
-	IN_COMMAND = 1 << 10,    /* a command of a comparison */
-	IN_PROFILE = 1 << 11,    /* of a host */
+	IN_WHY = 1 << 8,          /* what may explain why runs of a comparison differ */
+	IN_ENVIRONMENT = 1 << 9,  /* the host of another end */
+	IN_COMMAND = 1 << 10,     /* a command of a comparison */
+	IN_PROFILE = 1 << 11,     /* of a host */
+	IN_CONNECTIONS = 1 << 12, /* requests of one size, each of a connection */
 };
 
 /* A group of rows of text. */

@@ -609,7 +609,6 @@ void options_read_over(const struct usage *u, const struct options_given *before
 
 	if (argv[first] != NULL)
 		usage_error("'%s' is not an option", argv[first]);
-	check_given(u, words.option, true, NULL);
 	*given = words;
 	for (i = 0; i < before->n; i++)
 		if (before->option[i].is_given && !yields(&before->option[i], &words, to))

@@ -57,6 +57,7 @@ struct option_row {
 	option_take *take; /* sets the member; NULL: by `kind` */
 	double min, max;   /* bounds of the argument */
 	int is_list; /* the argument may be a list: its place among these, from 1; the first value is set */
+	bool is_one;      /* in JSON a single value is no list */
 	bool is_repeated; /* it may be given several times, all of which count */
 	bool is_neutral;  /* no figure depends on it, or if it is a heading, on those below it */
 	bool optional;    /* the argument may be missing; --help shows no placeholder */

@@ -7,6 +7,7 @@ static const struct run_key keys[] = {
 	[RUN_INSTRUMENT] = {.name = "instrument"},
 	[RUN_METHOD] = {.name = "method"},
 	[RUN_SIZE] = {.name = "blksize", .is_number = true},
+	[RUN_REQUEST] = {.name = "request_bytes", .is_number = true},
 	[RUN_STREAMS] = {.name = "num_streams", .is_number = true},
 	[RUN_PORT] = {.name = "port"},
 	[RUN_VS] = {.name = "vs"},
@@ -15,10 +16,10 @@ static const struct run_key keys[] = {
 /* What is counted for each MiB, of the host of an end. */
 #define COUNT(of, key, who, what)                                                                  \
 	{                                                                                          \
-		key, of, .is_of_host = true, .count = who what                                     \
+		key, of, .is_of_host = true, .is_of_bytes = true, .count = who what                \
 	}
 #define COUNTS(of, who)                                                                            \
-	{"calls_per_mib", of, .count = who "calls/MiB"},                                           \
+	{"calls_per_mib", of, .is_of_bytes = true, .count = who "calls/MiB"},                      \
 		COUNT(of, "packets_in_per_mib", who, "packets/MiB in"),                            \
 		COUNT(of, "packets_out_per_mib", who, "packets/MiB out"),                          \
 		COUNT(of, "bytes_per_packet", who, "bytes/packet"),                                \
@@ -33,16 +34,41 @@ static const struct run_key keys[] = {
 #define GROUP(which, key, name)        {key "_us_per_kib", 0, true, .group = (name)},
 #define REMOTE_GROUP(which, key, name) {key "_us_per_kib", 1, true, .group = (name)},
 
+/* A percentile of the latencies of requests. */
+#define PERCENTILE(name, digits, which)                                                            \
+	{                                                                                          \
+		"latency_p" digits "_us", .is_of_requests = true, .is_aside = true,                \
+					  .title = "p" name ", us",                                \
+					  .ratio_key = "p" digits "_ratio", .verb = "has",         \
+					  .times = "times the " which                              \
+	}
+
 static const struct measure measures[] = {
-	[RATE] = {"bits_per_second", .title = "KiB/s", .ratio_key = "throughput_ratio",
-		  .verb = "has", .times = "times the throughput of"},
+	[RATE] = {"bits_per_second", .is_of_bytes = true, .title = "KiB/s",
+		  .ratio_key = "throughput_ratio", .verb = "has",
+		  .times = "times the throughput of"},
+	[REQUEST_RATE] = {"connections_per_second", .is_of_requests = true, .title = "requests/s",
+			  .ratio_key = "rate_ratio", .verb = "has",
+			  .times = "times the requests per second of"},
+	[P50] = PERCENTILE("50", "50", "median latency of"),
+	[P99] = PERCENTILE("99", "99", "99th percentile of the latency of"),
+	[P999] = PERCENTILE("99.9", "999", "99.9th percentile of the latency of"),
+	[STALLED] = {"stalled_percent", .is_of_requests = true, .is_aside = true,
+		     .title = "stalled"},
 	[LOAD] = {"load_percent", .is_of_load = true, .title = "load"},
-	[COST] = {"cost_us_per_kib", .is_of_load = true, .title = "cost, us/KiB",
-		  .ratio_key = "cost_ratio", .verb = "costs", .times = "times as much as"},
+	[COST] = {"cost_us_per_kib", .is_of_load = true, .is_of_bytes = true,
+		  .title = "cost, us/KiB", .ratio_key = "cost_ratio", .verb = "costs",
+		  .times = "times as much as"},
+	[REQUEST_COST] = {"cost_us_per_connection", .is_of_load = true, .is_of_requests = true,
+			  .title = "cost, us/request", .ratio_key = "cost_ratio", .verb = "costs",
+			  .times = "times as much as"},
 	[REMOTE_LOAD] = {"load_percent", 1, true, .title = "receiver: load"},
-	[REMOTE_COST] = {"cost_us_per_kib", 1, true, .title = "cost, us/KiB",
+	[REMOTE_COST] = {"cost_us_per_kib", 1, true, .is_of_bytes = true, .title = "cost, us/KiB",
 			 .ratio_key = "cost_ratio", .verb = "costs the receiver",
 			 .times = "times as much as"},
+	[REMOTE_REQUEST_COST] = {"cost_us_per_connection", 1, true, .is_of_requests = true,
+				 .title = "cost, us/request", .ratio_key = "cost_ratio",
+				 .verb = "costs the receiver", .times = "times as much as"},
 	[UNCERTAINTY] = {"load_uncertainty_percent", .is_of_load = true},
 	[REMOTE_UNCERTAINTY] = {"load_uncertainty_percent", 1, .is_of_load = true},
 	[SHARED] = {"load_shared_percent", .is_of_load = true},

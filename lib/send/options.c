@@ -27,22 +27,6 @@ static void take_host(const struct option_row *o, char *text, void *to)
 	*(is_own ? &opt->source : &opt->server) = arg_host(o, text, is_own ? NULL : &opt->port);
 }
 
-/* The sizes of requests, one after the other. */
-static void take_sizes(const struct option_row *o, char *text, void *to)
-{
-	char *rest = strdupa(text), *one;
-	struct sizes *list = to;
-
-	for (list->n = 0; (one = strsep(&rest, ",")) != NULL; list->n++) {
-		one += strspn(one, " ");
-		if (*one == '\0')
-			option_error(o, "'%s' has an empty value", text);
-		if (list->n == VALUES_MAX)
-			option_error(o, "more than %d values", VALUES_MAX);
-		list->size[list->n] = (uint64_t)round(arg_number(o, one));
-	}
-}
-
 /* -m; -S, -w and -Z have no argument.  In 2001 -w came with -S. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
 static void take_method(const struct option_row *o, char *text, void *to)
@@ -82,23 +66,22 @@ static const struct option_row rows[] = {
 	{"O", "warmup", "SECS", "send for SECS seconds before the measurement begins (default 0)",
 	 AT(SECONDS, warmup), .max = WARMUP_MAX, .not_with = "--raw"},
 	{"P", "streams", "N", "open N connections (default 1); each sends all files",
-	 AT(INT, streams), .is_list = 4, .min = 1, .max = STREAMS_MAX},
+	 AT(INT, streams), .is_list = 5, .min = 1, .max = STREAMS_MAX},
 	{"", "raw", NULL, "send no headers and expect no receipt: for a server that is not zcs",
 	 AT(FLAG, raw)},
 	{"", "request", "SIZE",
 	 "open connections that each ask a zcs --reply for SIZE bytes: -n of them (default 100), "
 	 "or for -t seconds; of a list such as 10,1k one size after the other",
-	 TAKE(SIZE, requests, take_sizes), .max = UINT32_MAX, .alone = true,
+	 AT(SIZE, request), .is_list = 1, .is_one = true, .max = UINT32_MAX, .alone = true,
 	 .not_with = "--raw --warmup --buffer-size --method --send --write -Z "
-		     "--preload --bytes --cork --runs --precision --save --against --dry-run",
-	 .is_shared = true},
+		     "--preload --bytes --cork"},
 	{"", "keep", NULL,
 	 "make all requests of a thread over one connection, to a zcs --reply --keep",
 	 AT(FLAG, keep), .only_with = "--request"},
 	{.help = "\nHow to send:\n"},
 	{"m", "method", "METHOD",
 	 "one of sendfile (default), send, write, mmap, splice, zerocopy, uring, uring-zc",
-	 TAKE(TEXT, method, take_method), .is_list = 1, .not_with = "--send --write -Z"},
+	 TAKE(TEXT, method, take_method), .is_list = 2, .not_with = "--send --write -Z"},
 	{"S", "send", NULL, "call pread() and send(): the same as -m send",
 	 TAKE(FLAG, method, take_method), .not_with = "-Z"},
 	{"w", "write", NULL, "call pread() and write(): the same as -m write",
@@ -107,7 +90,7 @@ static const struct option_row rows[] = {
 	 TAKE(FLAG, method, take_method)},
 	{"bl", "buffer-size", "SIZE",
 	 "bytes per call (default 64k; sendfile, splice 1m; mmap 4m in all); a rate is --pace",
-	 AT(SIZE, chunk), .is_list = 3, .min = 1, .max = 1u << 30},
+	 AT(SIZE, chunk), .is_list = 4, .min = 1, .max = 1u << 30},
 	{"", "preload", NULL, "send the files from memory, by all methods with a buffer",
 	 AT(FLAG, preload)},
 	{"B", "bind-cpu", "CPUS", "run on these CPUs, such as 0,2-5, in turn (default: any)",
@@ -120,7 +103,7 @@ static const struct option_row rows[] = {
 	{"", "vs", "OPTIONS",
 	 "one more run, with the options of this text over the others, such as --vs '-S -b 64k'; "
 	 "may be repeated",
-	 AT(TEXT, vs), .is_repeated = true, .not_with = "--request -C"},
+	 AT(TEXT, vs), .is_repeated = true, .not_with = "-C"},
 	COMPARE_OPTIONS(struct send_options, compare),
 	{"", "compare", "FILE",
 	 "print how a second file of --save, which follows, compares with FILE, or without one how "
@@ -134,7 +117,7 @@ static const struct option_row rows[] = {
 	 OPTION_TEXT, .at = 0, .min = 1, .take = take_host},
 	{"p", "port", "PORT",
 	 "the server's port (default 2222; --request 7890); each of a list is a run",
-	 AT(PORT, port), .is_list = 2, .is_neutral = true, .min = 1, .max = 65535},
+	 AT(PORT, port), .is_list = 3, .is_neutral = true, .min = 1, .max = 65535},
 	SOCK_OPTIONS(struct send_options),
 	{"", "wait-server", "SECS", "wait up to SECS seconds until the server listens (default 0)",
 	 AT(SECONDS, wait_server), .max = 86400},
@@ -174,8 +157,7 @@ static const struct option_row rows[] = {
 	GAUGE_CPUS(struct send_options, "-c or --idle or -C"),
 	GAUGE_WAITS(struct send_options, "-c or -C", "-c or --idle"),
 	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",
-	 AT(INT, compare.retries), .max = 1000, .only_with = "-c or --idle",
-	 .not_with = "--request"},
+	 AT(INT, compare.retries), .max = 1000, .only_with = "-c or --idle"},
 	{.help = "\nOutput:\n", .is_neutral = true, .is_shared = true},
 	{"I", "interval", "SECS", "print a line every SECS seconds (default 0: none)",
 	 AT(SECONDS_OR_NONE, interval), .min = 0.01, .max = 86400},
@@ -268,7 +250,7 @@ static void check_preload(const struct send_options *opt)
 			    opt->method->name);
 }
 
-/* Each stream of each run, and each thread of each size of requests, has a port of its own. */
+/* Each stream of each run, or thread of requests, has a port of its own. */
 static void check_ports(const struct send_options *opt)
 {
 	const struct compare_options *c = &opt->compare;
@@ -280,12 +262,21 @@ static void check_ports(const struct send_options *opt)
 		options_of_run(opt, i, &run);
 		last += run.streams;
 	}
-	last *= c->rounds * (opt->requests.n > 0 ? opt->requests.n : 1);
+	last *= c->rounds;
 	last += opt->cport - 1;
 	if (opt->cport > 0 && last > UINT16_MAX)
 		usage_error("--cport: the ports of all runs are %d to %" PRId64
 			    ": there is none above %d",
 			    opt->cport, last, UINT16_MAX);
+}
+
+/* Whether the runs are sizes of requests in one report, as nothing else asks for a comparison. */
+static bool is_series(const struct send_options *opt)
+{
+	const struct given *sizes = option_given(&opt->given, "request");
+
+	return sizes != NULL && opt->runs == sizes->n && opt->compare.fail_above <= 0 &&
+	       !opt->compare.brief;
 }
 
 static void settle_comparison(struct send_options *opt)
@@ -294,14 +285,11 @@ static void settle_comparison(struct send_options *opt)
 
 	opt->runs = opt->n_words * (c->settings.n > 0 ? c->settings.n : 1);
 	opt->gauge.own = c->settings.n > 0; /* a baseline is one of a setting */
-	opt->compares = rounds_settle(c, opt->runs);
+	opt->compares = rounds_settle(c, is_series(opt) ? 1 : opt->runs);
 	check_ports(opt);
 	opt->quiet |= c->brief;
 	if (c->brief && !opt->compares)
 		usage_error("--brief: there is nothing to compare: give a list, -r or --against");
-	if (opt->requests.n > 0 && opt->compares)
-		usage_error(
-			"--request cannot be combined with a list of -P or -p, or -c with --idle");
 }
 
 /* What users of iperf3 type, and do not mean here. */
@@ -317,7 +305,7 @@ static void warn_of_letters(const struct send_options *opt)
 /* Sets the defaults of a transfer, or of requests, with that FILE. */
 static void settle(struct send_options *opt, const char *file)
 {
-	const bool requests = opt->requests.n > 0;
+	const bool requests = opt->request != NO_REQUEST;
 
 	if (opt->server[0] == '\0' && file != NULL && access(file, F_OK) != 0)
 		usage_error("-s, --server: no server given: is it -s %s? (try 'zcc --help')", file);
@@ -339,10 +327,15 @@ static void settle(struct send_options *opt, const char *file)
 	if (opt->method == NULL)
 		opt->method = &send_methods[method_place("sendfile")];
 	check_tls(opt);
+	if (opt->keep && opt->request == 0)
+		usage_error("--keep: a request of 0 bytes has no reply");
 }
 
-static const struct send_options defaults = {
-	.server = "", .timeout = -1, .gauge = {.wait = SOAK_WAIT}, .streams = 1};
+static const struct send_options defaults = {.server = "",
+					     .timeout = -1,
+					     .gauge = {.wait = SOAK_WAIT},
+					     .request = NO_REQUEST,
+					     .streams = 1};
 
 /* Stores the options of the command line with other words behind them, and returns these words. */
 static char **read_over(const struct send_options *all, const char *text, struct send_options *opt)
@@ -398,6 +391,8 @@ static void add_runs(struct send_options *all, const struct send_options *opt, c
 	struct send_options one;
 	int i, k;
 
+	if ((opt->request == NO_REQUEST) != (all->request == NO_REQUEST))
+		usage_error("--vs '%s': either all runs make requests, or none", vs);
 	if (runs > PLAN_RUNS_MAX)
 		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
 	all->words = reallocarray(all->words, (size_t)all->n_words + (size_t)runs, sizeof(*r));
@@ -553,7 +548,9 @@ char *options_name(const struct send_options *all)
 		if (value != NULL)
 			words_add(f, value);
 	}
-	if (ftell(f) == 0)
+	if (ftell(f) == 0 && all->request != NO_REQUEST)
+		fprintf(f, "--request %s", option_given(&all->given, "request")->value[0]);
+	else if (ftell(f) == 0)
 		fprintf(f, "-m %s", all->method->name);
 	fclose(f);
 	free(is_set);
@@ -563,17 +560,12 @@ char *options_name(const struct send_options *all)
 /* Checks options of which one concerns others, and those of --vs. */
 static void check(struct send_options *opt, const char *file)
 {
-	int i;
-
 	settle(opt, file);
 	warn_of_letters(opt);
 	check_preload(opt);
 	read_runs(opt);
 	settle_comparison(opt);
-	for (i = 0; opt->keep && i < opt->requests.n; i++)
-		if (opt->requests.size[i] == 0)
-			usage_error("--keep: a request of 0 bytes has no reply");
-	if (opt->requests.n > 0 && strcmp(opt->port, WIRE_PORT) == 0)
+	if (opt->request != NO_REQUEST && strcmp(opt->port, WIRE_PORT) == 0)
 		warnx("--request: a zcs at port " WIRE_PORT
 		      " answers only if it has --reply, which listens at port " REQUEST_PORT
 		      " by default");

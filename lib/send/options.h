@@ -14,10 +14,7 @@
 struct send_method;
 struct tls_cipher;
 
-struct sizes {
-	int n;
-	uint64_t size[VALUES_MAX];
-};
+#define NO_REQUEST UINT64_MAX /* the size of a run that transfers files */
 
 /* A run of a comparison, in each setting. */
 struct run_words {
@@ -43,7 +40,8 @@ struct send_options {
 	const struct tls_cipher *tls; /* NULL: the connections are not encrypted */
 	int family;                   /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct compare_options compare;
-	bool compares;       /* there is more than one run, or only a comparison has an option */
+	/* There is more than one run, not just several sizes of requests; or only a comparison has an option. */
+	bool compares;
 	int runs;            /* a round: those of `words`, in each setting */
 	int setting;         /* of the run, if there are any */
 	const char *vs;      /* the last --vs; NULL: none */
@@ -51,10 +49,10 @@ struct send_options {
 	const char *command; /* the whole command line */
 	struct run_words *words;
 	int n_words;
-	uint64_t chunk;        /* bytes of a call; 0: the method's default */
-	struct sizes requests; /* --request: bytes to ask for, for each run */
-	uint32_t loops;        /* how often to send the files, or requests of each size */
-	double seconds;        /* how long to send; 0: `loops` times */
+	uint64_t chunk;   /* bytes of a call; 0: the method's default */
+	uint64_t request; /* bytes to ask for; NO_REQUEST: files are sent */
+	uint32_t loops;   /* how often to send the files, or requests of each size */
+	double seconds;   /* how long to send; 0: `loops` times */
 	double warmup, interval, timeout; /* seconds; 0: none.  The last with what --pace adds */
 	double wait_server; /* seconds; 0: a server that does not listen is an error */
 	uint64_t pace;      /* bytes per second of each connection; 0: no limit */

@@ -410,8 +410,12 @@ void report_start(struct send_report *r, const struct target *target, const stru
 {
 	struct link link;
 
-	if (!r->opt->json && res == NULL)
+	if (!r->opt->json && res == NULL && r->run <= 1 && !r->repeats) {
 		print_title(r->opt);
+		if (r->opt->compares && !r->opt->quiet)
+			report("  requests to %s via %s\n", target->name,
+			       printable(target->interface));
+	}
 	if (!r->opt->json && r->opt->debug == 0)
 		return;
 	link_read(&link, target->interface);

@@ -7,7 +7,7 @@
 #define PAUSE_NS     20000000u /* a main thread that is late by this or more has paused */
 #define REQUEST_SIZE (64 * 1024) /* bytes of each read */
 #define HOPELESS     3           /* failures in a row, before any success, that end the requests */
-#define CLOSE_MS     3000 /* how long the end of the first connection may take after its reply */
+#define CLOSE_MS     3000 /* how long the end of a connection may take after its reply or receipt */
 #define ANSWER_MS    1000 /* how long the first reply may take before its connection is tested */
 
 /*
@@ -20,11 +20,8 @@ struct request_run {
 	struct send_report *report;
 	const struct target *target;
 	struct requester *requester; /* a thread each */
-	_Atomic uint64_t begun;      /* connections of this size */
-	_Atomic bool succeeded;      /* a connection has, of whatever size */
-	bool closes;                 /* the server does not keep connections */
-	_Atomic bool keeps;          /* it does, so that their end never comes */
-	_Atomic int failures, error; /* failures before any success, and the last of their errors */
+	struct request_server *server;
+	_Atomic uint64_t begun;       /* connections of this size */
 	_Atomic uint64_t failed_last; /* failures of this size since a request succeeded */
 	uint64_t last_ns;             /* when the interval under way began */
 };
@@ -85,7 +82,7 @@ static bool is_left_open(struct requester *q, int fd, uint64_t got)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	return got == q->counts.size && !q->counts.kept && !q->rr->succeeded &&
+	return got == q->counts.size && !q->counts.kept && !q->rr->server->succeeded &&
 	       poll(&p, 1, CLOSE_MS) == 0;
 }
 
@@ -98,7 +95,7 @@ static void test_server(const struct requester *q, int fd, struct reply *r)
 	const double timeout = q->rr->run->opt->timeout;
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	if (q->rr->succeeded || q->counts.size == 0 ||
+	if (q->rr->server->succeeded || q->counts.size == 0 ||
 	    (timeout > 0 && timeout * 1000 <= ANSWER_MS) || poll(&p, 1, ANSWER_MS) != 0)
 		return;
 	r->tested = true;
@@ -117,7 +114,7 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 	test_server(q, fd, r);
 	do {
 		if (is_left_open(q, fd, r->got)) {
-			q->rr->keeps = true;
+			q->rr->server->keeps = true;
 			return ETIMEDOUT;
 		}
 		n = TEMP_FAILURE_RETRY(recv(fd, q->buf, REQUEST_SIZE, 0));
@@ -131,7 +128,7 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 	if (q->counts.kept && r->got == 0)
 		return EPIPE;
 	if (n == 0 && !q->counts.kept && q->rr->run->stop != 0) {
-		q->rr->keeps |= r->got == size && size > 0;
+		q->rr->server->keeps |= r->got == size && size > 0;
 		return ECANCELED;
 	}
 	return r->got == size ? 0 : EMSGSIZE;
@@ -148,10 +145,10 @@ static void count_failure(struct requester *q, const struct reply *r, int e)
 	rr->failed_last++;
 	if (kind == FAIL_PORTS || e == EMFILE || e == ENOBUFS)
 		sleep_ns(BACKOFF_NS);
-	if (rr->succeeded)
+	if (rr->server->succeeded)
 		return;
-	rr->error = e;
-	if (atomic_fetch_add(&rr->failures, failed) + failed >= HOPELESS)
+	rr->server->error = e;
+	if (atomic_fetch_add(&rr->server->failures, failed) + failed >= HOPELESS)
 		run_stop(rr->run, TIME_UP);
 }
 
@@ -170,7 +167,8 @@ static int request_connect(struct requester *q, struct reply *r)
 	if (fd < 0)
 		return fd;
 	end_wait(r, STALL_FIRST_BYTE);
-	if (rr->run->opt->sock.mptcp && !rr->succeeded && !sock_is_mptcp(fd, NULL, NULL, NULL))
+	if (rr->run->opt->sock.mptcp && !rr->server->succeeded &&
+	    !sock_is_mptcp(fd, NULL, NULL, NULL))
 		report_tcp_alone(rr->report, rr->target->name);
 	if (!q->counts.kept)
 		return fd;
@@ -186,8 +184,8 @@ static void count_success(struct requester *q, const struct reply *r)
 {
 	const uint64_t ns = r->last_ns - r->begin_ns;
 
-	if (!q->rr->succeeded)
-		q->rr->succeeded = true;
+	if (!q->rr->server->succeeded)
+		q->rr->server->succeeded = true;
 	if (q->rr->failed_last != 0)
 		q->rr->failed_last = 0;
 	requests_count(&q->counts, &r->wait, ns);
@@ -222,6 +220,8 @@ static void request_once(struct requester *q)
 	if (e == 0 && q->kept >= 0 && !r.tested)
 		return;
 	q->worker.sock = q->kept = -1;
+	if (fd >= 0 && stopped) /* an orderly end would ask for a receipt */
+		sock_reset_at_close(fd, true);
 	if (fd >= 0)
 		close(fd);
 	if (e != 0 && !stopped)
@@ -287,7 +287,7 @@ static void request_all(struct request_run *rr)
 	struct run *r = rr->run;
 	struct netstat from, to;
 
-	r->how = SHUT_RDWR;
+	r->how = SHUT_RD; /* ends what blocks, a connect(2), too, and sends nothing */
 	netstat_read(&from);
 	run_start(r, requester_work, rr->requester, sizeof(*rr->requester), r->opt->seconds);
 	struct event event[] = {{now_ns() + PAUSE_NS, on_watch},
@@ -304,20 +304,51 @@ static void request_all(struct request_run *rr)
 	rises_between(&from, &to, &rr->requester[0].counts.tcp, sizeof(to));
 }
 
-/* Makes all connections of one size.  Returns what all threads saw, in the counts of the first. */
-static const struct requests *request_size(struct request_run *rr, uint32_t size)
+/*
+ * Asks the server for a receipt, by a connection that ends before it asks for anything.  A server of 1999 may then send
+ * what it was asked for last; an old zcs sends nothing.  Returns whether there is one, which is of the time since the
+ * one before.
+ */
+static bool receipt_ask(const struct target *target, const struct run *r, struct figures *f)
+{
+	_Atomic int sock;
+	struct pollfd p = {.fd = target_connect(target, r, -1, &sock), .events = POLLIN};
+	char buf[RECEIPT_MAX + 1];
+	size_t len = 0;
+	ssize_t n = -1;
+
+	if (p.fd < 0)
+		return false;
+	shutdown(p.fd, SHUT_WR);
+	while (len < sizeof(buf) && poll(&p, 1, CLOSE_MS) > 0 &&
+	       (n = recv(p.fd, buf + len, sizeof(buf) - len, MSG_DONTWAIT)) > 0)
+		len += (size_t)n;
+	close(p.fd);
+	return n == 0 && receipt_parse(buf, len, f) == NULL && f->refused[0] == '\0';
+}
+
+/* Takes the server's receipt, of the replies since the one before, as far as that is of this run alone. */
+static void receipt_take(const struct request_run *rr, struct requests *q)
+{
+	struct figures *f = &q->received;
+	const bool has_come = receipt_ask(rr->target, rr->run, f);
+
+	q->has_receipt = has_come && f->seconds >= q->host.seconds;
+	f->requests.n = (double)f->calls;
+	if (!q->has_receipt)
+		warnx("the server's receipt %s: its load is not known",
+		      has_come ? "lacks a part of the run, as another client has asked, too"
+			       : "did not come");
+}
+
+/* Adds what all threads saw to the counts of the first. */
+static void requests_sum(struct request_run *rr)
 {
 	struct run *r = rr->run;
 	struct requests *sum = &rr->requester[0].counts;
 	struct figures *host = &sum->host;
 	int i;
 
-	rr->begun = rr->failed_last = 0;
-	for (i = 0; i < r->opt->streams; i++)
-		rr->requester[i].counts = (struct requests){.size = size, .kept = r->opt->keep};
-	request_all(rr);
-	if (rr->failures < HOPELESS)
-		run_baseline_after(r);
 	for (i = 1; i < r->opt->streams; i++)
 		requests_add(sum, &rr->requester[i].counts);
 	sum->failed_last = rr->failed_last;
@@ -326,90 +357,78 @@ static const struct requests *request_size(struct request_run *rr, uint32_t size
 		requests_settle_open(sum, &rr->requester[i].counts);
 	sum->slow.start_ns = r->start_ns;
 	figures_init(host);
-	host->bytes = sum->latency[TOTAL].n * size;
 	host->seconds = seconds_between(r->start_ns, r->gauge.to.counters.ns);
+	host->bytes = sum->latency[TOTAL].n * sum->size;
+	requests_figures(sum);
 	run_host_figures(r, host);
-	return sum;
 }
 
 /* The error of the requests as a whole: NULL, or a text, which may be in `why`. */
 static const char *requests_error(const struct request_run *rr, char why[DIE_MAX])
 {
 	const struct send_options *opt = rr->run->opt;
-	const bool unanswered = rr->error == ENODATA && !rr->closes && !rr->keeps;
-	const char *what = rr->closes       ? "it closes each connection after its reply"
-			   : rr->keeps      ? "it keeps its connections open"
-			   : rr->error != 0 ? "the first connections failed, "
-					    : "none of the connections succeeded";
+	const bool unanswered = rr->server->error == ENODATA && !rr->server->closes &&
+				!rr->server->keeps;
+	const char *what = rr->server->closes       ? "it closes each connection after its reply"
+			   : rr->server->keeps      ? "it keeps its connections open"
+			   : rr->server->error != 0 ? "the first connections failed, "
+						    : "none of the connections succeeded";
 
 	if (rr->run->stop > 0)
 		return "interrupted";
 	/* A connection under way at the end may have succeeded, but the rest were not made. */
-	if (rr->succeeded && rr->failures < HOPELESS && !rr->closes)
+	if (rr->server->succeeded && rr->server->failures < HOPELESS && !rr->server->closes)
 		return NULL;
 	snprintf(why, DIE_MAX, "%s port %s: %s%s", opt->server, opt->port, what,
-		 rr->error != 0 && !rr->closes && !rr->keeps ? failure_text(rr->error) : "");
-	if (rr->error == EMFILE && !rr->closes && !rr->keeps)
+		 rr->server->error != 0 && !rr->server->closes && !rr->server->keeps
+			 ? failure_text(rr->server->error)
+			 : "");
+	if (rr->server->error == EMFILE && !rr->server->closes && !rr->server->keeps)
 		string_append(why, DIE_MAX, ": raise ulimit -n");
 	else if (unanswered)
 		string_append(why, DIE_MAX, ": is zcs at its --max-clients, or --allow?");
 	else
 		string_append(why, DIE_MAX, ": is there a zcs --reply%s?",
-			      opt->keep   ? " --keep"
-			      : rr->keeps ? " without --keep"
-					  : "");
+			      opt->keep           ? " --keep"
+			      : rr->server->keeps ? " without --keep"
+						  : "");
 	return why;
 }
 
+bool requests_go_on(const struct request_server *server)
+{
+	return server->failures < HOPELESS && !server->closes;
+}
+
 const char *requests_run(struct run *run, struct send_report *report, const struct target *target,
-			 char why[DIE_MAX])
+			 struct request_server *server, struct requests *all, char why[DIE_MAX])
 {
 	const struct send_options *opt = run->opt;
-	struct request_run rr = {.run = run, .report = report, .target = target};
-	const struct requests *counts;
-	struct json *j = &report->json;
+	struct request_run rr = {.run = run, .report = report, .target = target, .server = server};
 	const char *error;
+	bool has_receipts;
 	int i;
 
 	rr.requester = alloc_or_die((size_t)opt->streams, sizeof(*rr.requester), "requests");
 	for (i = 0; i < opt->streams; i++) {
 		rr.requester[i].rr = &rr;
 		rr.requester[i].kept = -1;
+		rr.requester[i].counts = (struct requests){.size = (uint32_t)opt->request,
+							   .kept = opt->keep};
 	}
 	run->interface = target->interface;
-	report_start(report, target, NULL);
-	for (i = 0; i < opt->requests.n && run->stop <= 0 && rr.failures < HOPELESS && !rr.closes;
-	     i++) {
-		if (opt->json == JSON_OBJECTS) {
-			json_open(j, NULL, '{');
-			json_count(j, "request_bytes", opt->requests.size[i]);
-		}
-		if (opt->json) {
-			json_open(j, "intervals", '[');
-			report_flush(); /* an interval may be dropped */
-		}
-		counts = request_size(&rr, (uint32_t)opt->requests.size[i]);
-		gauge_say(&run->gauge, &counts->host.host, false);
-		if (opt->keep && 2 * counts->failed[FAIL_RESET] > counts->latency[TOTAL].n)
-			rr.closes = true;
-		if (gauge_measures(&run->gauge) && counts->host.seconds < SHORT_SECONDS)
-			warnx("the load was measured over less than half a second: "
-			      "send more (-n, -t)");
-		if (opt->json) {
-			json_close(j, ']');
-			if (j->stream) { /* its intervals were events */
-				json_open(j, "request", '{');
-				json_count(j, "request_bytes", opt->requests.size[i]);
-			}
-			requests_json(j, counts);
-			json_close(j, '}');
-			report_flush();
-		} else {
-			requests_text(counts, i == 0 || opt->interval > 0, opt->quiet);
-		}
-	}
+	requests_begin(report, (uint32_t)opt->request);
+	has_receipts = opt->compares && receipt_ask(target, run, &all->received);
+	request_all(&rr);
+	if (server->failures < HOPELESS)
+		run_baseline_after(run);
+	requests_sum(&rr);
+	*all = rr.requester[0].counts;
+	if (has_receipts)
+		receipt_take(&rr, all);
+	if (opt->keep && 2 * all->failed[FAIL_RESET] > all->latency[TOTAL].n)
+		server->closes = true;
 	error = requests_error(&rr, why);
-	report_end(report, NULL, error);
 	free(rr.requester);
 	return error;
 }

@@ -3,8 +3,8 @@
  * asks it again and again; their latencies; stalls, which are waits much longer than most at the same place;
  * failures.  request.c makes them, request_report.c counts, judges and prints.
  *
- *	target_resolve(&target, opt);
- *	error = requests_run(&run, &report, &target, why);
+ *	error = requests_run(&run, &report, &target, &server, &requests, why);
+ *	requests_report(&report, &requests, true);
  *
  *	requests_count(&q, &wait, total_ns);
  *	...
@@ -18,13 +18,6 @@
 #include "lib/report/figures.h"
 #include "lib/send/report.h"
 #include "lib/send/run.h"
-
-/*
- * Makes the connections of each size in run->opt->requests, and reports them.  Dies if it has no
- * memory.  Returns NULL or what is wrong with them as a whole, a text that may be in `why`.
- */
-const char *requests_run(struct run *run, struct send_report *report, const struct target *target,
-			 char why[DIE_MAX]);
 
 /*
  * Latencies, as a histogram.  Its classes are a 32nd of a power of two wide, so that a percentile is off by
@@ -103,7 +96,34 @@ struct requests {
 	struct pauses pauses; /* of the main thread */
 	struct netstat tcp;   /* of this network namespace */
 	struct figures host;
+	struct figures received; /* by the server, if it has sent a receipt */
+	bool has_receipt;
 };
+
+/* What is known of the server, from all requests that were made of it. */
+struct request_server {
+	_Atomic bool succeeded;      /* a connection has, of whatever size */
+	_Atomic bool keeps;          /* it keeps connections, so that their end never comes */
+	bool closes;                 /* it closes them, though they were to be kept */
+	_Atomic int failures, error; /* failures before any success, and the last of their errors */
+};
+
+/*
+ * Makes the requests of run->opt, whose report has begun, and counts them.  Dies if it has no memory.  Returns NULL
+ * or what is wrong with them as a whole, a text that may be in `why`.
+ */
+const char *requests_run(struct run *run, struct send_report *report, const struct target *target,
+			 struct request_server *server, struct requests *all, char why[DIE_MAX]);
+
+/* Whether further sizes may be answered, though these failed. */
+bool requests_go_on(const struct request_server *server);
+
+/* Begins the report of those of a size, which intervals may precede; and reports them, as text below headings. */
+void requests_begin(struct send_report *r, uint32_t size);
+void requests_report(struct send_report *r, const struct requests *q, bool headings);
+
+/* Stores the requests, once they are settled, in q->host. */
+void requests_figures(struct requests *q);
 
 /* Counts a request that succeeded. */
 void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns);

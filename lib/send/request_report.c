@@ -38,7 +38,8 @@ static uint64_t class_low(size_t i)
 			       : (uint64_t)(LATENCY_SUB + i % LATENCY_SUB) << (i / LATENCY_SUB - 1);
 }
 
-double latency_percentile(const struct latency *h, double p)
+/* Of the latency that the share p of all was within, the class, and where its rank is in that, from 0 to 1; -1: the longest. */
+static double class_share(const struct latency *h, double p, size_t *class)
 {
 	/* Where doubles are computed with more digits, as on an i686, 0.9 of 10 is more than 9. */
 	const uint64_t rank = (uint64_t)fmax(ceil(p * (double)h->n - 1e-6), 1);
@@ -46,10 +47,33 @@ double latency_percentile(const struct latency *h, double p)
 	size_t i;
 
 	if (rank >= h->n)
-		return h->n > 0 ? (double)h->max / 1e9 : NAN;
+		return -1;
 	for (i = 0; (seen += h->class[i]) < rank; i++)
 		;
+	*class = i;
+	return 1 - ((double)(seen - rank) + 0.5) / (double)h->class[i];
+}
+
+double latency_percentile(const struct latency *h, double p)
+{
+	size_t i;
+
+	if (class_share(h, p, &i) < 0)
+		return h->n > 0 ? (double)h->max / 1e9 : NAN;
 	return fmin((double)(class_low(i) + class_low(i + 1) - 1) / 2, (double)h->max) / 1e9;
+}
+
+/* The same in us, as if those of a class were spread over it: runs in neighbouring classes hardly differ. */
+static double percentile_us(const struct latency *h, double p)
+{
+	size_t i;
+	const double share = class_share(h, p, &i);
+	double ns;
+
+	if (share < 0)
+		return h->n > 0 ? (double)h->max / 1e3 : NAN;
+	ns = (double)class_low(i) + share * (double)(class_low(i + 1) - class_low(i));
+	return fmin(ns, (double)h->max) / 1e3;
 }
 
 /*
@@ -209,6 +233,21 @@ uint64_t requests_stalled(const struct requests *q)
 	for (i = 0; i < STALL_PLACES; i++)
 		n += q->stalled[i].n;
 	return n < q->latency[TOTAL].n ? n : q->latency[TOTAL].n;
+}
+
+void requests_figures(struct requests *q)
+{
+	const struct latency *h = &q->latency[TOTAL];
+	struct request_figures *f = &q->host.requests;
+	int i;
+
+	f->n = (double)h->n;
+	f->stalled = (double)requests_stalled(q);
+	f->p50 = percentile_us(h, 0.5);
+	f->p99 = percentile_us(h, 0.99);
+	f->p999 = percentile_us(h, 0.999);
+	for (i = 0, f->failed = 0; i < FAILURES; i++)
+		f->failed += (double)q->failed[i];
 }
 
 /*
@@ -430,15 +469,10 @@ void requests_interval(struct send_report *r, const struct figures *f, double st
 
 void requests_json(struct json *j, const struct requests *q)
 {
-	const uint64_t n = q->latency[TOTAL].n;
 	int i;
 
 	json_timed(j, 0, &q->host, IN_REQUESTS);
-	json_count(j, "connections", n);
-	json_number(j, "connections_per_second", per_second((double)n, q->host.seconds));
-	json_number(j, "cost_us_per_connection", figures_cost_each(&q->host, (double)n));
-	json_number(j, "cost_uncertainty_us_per_connection",
-		    figures_cost_half(&q->host, (double)n));
+	json_rows(j, &q->host, IN_CONNECTIONS);
 	json_open(j, "latency_seconds", '{');
 	for (i = 0; i < LATENCIES; i++)
 		latency_json(j, latency_key[i], &q->latency[i]);
@@ -454,4 +488,38 @@ void requests_json(struct json *j, const struct requests *q)
 	json_count(j, "failed_last", q->failed_last);
 	json_netstat(j, &q->tcp);
 	json_host(j, "host", &q->host);
+	if (q->has_receipt)
+		json_host(j, "remote", &q->received);
+}
+
+void requests_begin(struct send_report *r, uint32_t size)
+{
+	struct json *j = &r->json;
+
+	if (r->opt->json == JSON_OBJECTS) {
+		json_open(j, NULL, '{');
+		json_count(j, "request_bytes", size);
+	}
+	if (r->opt->json) {
+		json_open(j, "intervals", '[');
+		report_flush(); /* an interval may be dropped */
+	}
+}
+
+void requests_report(struct send_report *r, const struct requests *q, bool headings)
+{
+	struct json *j = &r->json;
+
+	if (!r->opt->json) {
+		requests_text(q, headings, r->opt->quiet);
+		return;
+	}
+	json_close(j, ']');
+	if (j->stream) { /* its intervals were events */
+		json_open(j, "request", '{');
+		json_count(j, "request_bytes", q->size);
+	}
+	requests_json(j, q);
+	json_close(j, '}');
+	report_flush();
 }

@@ -44,7 +44,7 @@ struct run {
 	_Atomic int stop; /* 0, TIME_UP, or the signal that interrupts */
 	_Atomic bool is_broken, has_failed; /* a thread failed, and has stored why */
 	char failure[DIE_MAX];
-	int how;            /* SHUT_WR or SHUT_RDWR: what a stop does to the workers' sockets */
+	int how;            /* SHUT_WR or SHUT_RD: what a stop does to the workers' sockets */
 	uint64_t shut_ns;   /* when a call that still blocks is ended; 0: the run has not stopped */
 	struct gauge gauge; /* of the run under way */
 	bool in_turn;       /* runs are measured by idle time and by soaking in turn */

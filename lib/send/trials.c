@@ -29,9 +29,14 @@ void trials_prepare(struct plan *p, const struct send_options *all)
 		if (gauge_is_wanted(&opt.gauge))
 			plan_set_value(run, RUN_INSTRUMENT,
 				       opt.gauge.soak ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
-		plan_set_value(run, RUN_METHOD, opt.method->name);
-		plan_set_value(run, RUN_SIZE,
-			       text_of("%zu", method_chunk(opt.method, opt.chunk, opt.streams)));
+		if (opt.request != NO_REQUEST) {
+			plan_set_value(run, RUN_REQUEST, text_of("%" PRIu64, opt.request));
+		} else {
+			plan_set_value(run, RUN_METHOD, opt.method->name);
+			plan_set_value(
+				run, RUN_SIZE,
+				text_of("%zu", method_chunk(opt.method, opt.chunk, opt.streams)));
+		}
 		plan_set_value(run, RUN_STREAMS, text_of("%d", opt.streams));
 		if (ports != NULL && ports->n > 1)
 			plan_set_value(run, RUN_PORT, opt.port);
@@ -87,7 +92,8 @@ void trials_note(struct plan *p, const struct send_options *opt, const struct se
 	facts_of_options(p, opt->command, &opt->given);
 	if (opt->title != NULL)
 		plan_set(p, "title", "%s", opt->title);
-	note_files(p, res->set);
+	if (res->set != NULL)
+		note_files(p, res->set);
 	plan_set(p, "congestion", "%s", res->congestion);
 	plan_set(p, "interface", "%s", res->target.interface);
 	link_read(&link, res->target.interface);
@@ -100,6 +106,12 @@ void trials_note(struct plan *p, const struct send_options *opt, const struct se
 /*
  * A run.
  */
+
+/* Whether the other host measures a load, as far as its receipt tells. */
+static bool measures_there(const struct send_result *res)
+{
+	return res->receipts > 0 && !res->local && strcmp(res->received.no_load, NO_LOAD_OFF) != 0;
+}
 
 /*
  * Checks a transfer, reports it, and adds complete figures to run i of the plan.  Returns NULL or what is
@@ -118,8 +130,7 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, char
 		error = die_line(error, why);
 	rep->fails = error != NULL && a->run->stop <= 0;
 	rep->repeats = false;
-	a->remote_measures = res->receipts > 0 && !res->local &&
-			     strcmp(res->received.no_load, NO_LOAD_OFF) != 0;
+	a->remote_measures = measures_there(res);
 	gauge_say(&a->run->gauge, &res->sent.host, false);
 	if (error == NULL)
 		report_warn(rep, res);
@@ -138,6 +149,14 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, char
 	return error;
 }
 
+/* What is above the figures of a comparison. */
+static void print_size(struct trials *a)
+{
+	if (a->comparison.is_wanted && !a->opt->quiet && !a->opt->json && a->report->run == 1 &&
+	    a->rounds.retry == 0)
+		comparison_print_size(&a->comparison);
+}
+
 /*
  * Sends the file set over new connections, as run i of the plan.  Returns NULL or what is wrong, a text that
  * may be in `why`.
@@ -150,9 +169,7 @@ static const char *send_once(struct trials *a, int i, char why[DIE_MAX])
 
 	if (transfer_open(&t)) {
 		a->connected();
-		if (a->comparison.is_wanted && !a->opt->quiet && !a->opt->json &&
-		    a->report->run == 1 && a->rounds.retry == 0)
-			comparison_print_size(&a->comparison);
+		print_size(a);
 		report_start(a->report, &t.result.target, &t.result);
 		transfer_run(&t);
 	}
@@ -172,6 +189,76 @@ static const char *send_once(struct trials *a, int i, char why[DIE_MAX])
 	error = judge(a, &t, i, why);
 	if (!a->run->is_broken)
 		transfer_close(&t);
+	return error;
+}
+
+/*
+ * Reports the requests of run i, and adds them to the plan.  Those of a comparison are a report, others one size below
+ * the other.
+ */
+static void report_requests(struct trials *a, const struct target *target, const struct requests *q,
+			    int i, const char *error)
+{
+	const struct send_options *opt = a->opt;
+	struct send_report *rep = a->report;
+	struct send_result res = {.target = *target,
+				  .sent = q->host,
+				  .received = q->received,
+				  .receipts = q->has_receipt};
+	const bool compares = a->comparison.is_wanted;
+	char here[HASH_SIZE];
+
+	boot_read(here);
+	res.local = q->has_receipt && strcmp(q->received.boot, here) == 0;
+	a->remote_measures = measures_there(&res);
+	gauge_say(&a->run->gauge, &q->host.host, false);
+	if (gauge_measures(&a->run->gauge) && q->host.seconds < SHORT_SECONDS && !rep->has_warned)
+		warnx("the load was measured over less than half a second: send more (-n, -t)");
+	rep->has_warned |= compares;
+	if (compares && error == NULL && q->host.requests.failed > 0)
+		warnx("%.0f request%s failed", q->host.requests.failed,
+		      plural((uint64_t)q->host.requests.failed));
+	if (error == NULL && result_is_unsafe(&res))
+		rep->repeats = rounds_repeat(&a->rounds,
+					     q->host.host.unsafe | q->received.host.unsafe);
+	if (compares && error != NULL && !opt->json && !opt->quiet)
+		report("the run that failed:\n");
+	if (opt->json || (compares ? error != NULL : !rep->repeats))
+		requests_report(rep, q, i == 0 || compares || opt->interval > 0);
+	if (error == NULL && !rep->repeats) {
+		trials_note(&a->plan, opt, &res, &rep->environment);
+		rounds_add(&a->rounds, i,
+			   &(struct ends){&res.sent, q->has_receipt ? &res.received : NULL,
+					  res.local});
+	}
+}
+
+/* Makes the requests of run i of the plan.  Returns NULL or what is wrong, a text that may be in `why`. */
+static const char *request_once(struct trials *a, int i, const struct target *target,
+				char why[DIE_MAX])
+{
+	const bool compares = a->comparison.is_wanted;
+	struct send_report *rep = a->report;
+	struct requests q;
+	const char *error;
+
+	a->connected();
+	print_size(a);
+	if (compares)
+		a->server = (struct request_server){.closes = false};
+	else
+		rep->opt = a->opt; /* of all sizes */
+	if (compares || (i == 0 && a->rounds.retry == 0))
+		report_start(rep, target, NULL);
+	rep->repeats = false;
+	error = requests_run(a->run, rep, target, &a->server, &q, why);
+	if (error != NULL && a->run->stop <= 0)
+		error = !compares && i < a->plan.n - 1 && requests_go_on(&a->server)
+				? NULL
+				: die_line(error, why);
+	report_requests(a, target, &q, i, error);
+	if (compares || error != NULL || a->plan.added == a->plan.n)
+		report_end(rep, NULL, error);
 	return error;
 }
 
@@ -229,6 +316,7 @@ static const char *trial(void *trials, int i, char why[DIE_MAX])
 {
 	struct trials *a = trials;
 	struct target waited;
+	bool is_found = false;
 
 	set_options(a, i);
 	a->report->runs = a->opt->compare.rounds * a->plan.n;
@@ -237,11 +325,14 @@ static const char *trial(void *trials, int i, char why[DIE_MAX])
 		try_others(a);
 	/* A server that is not zcs may serve one connection: its own. */
 	if (!a->now.raw)
-		target_wait(&waited, a->run);
+		is_found = target_wait(&waited, a->run);
 	if (a->run->stop > 0)
 		return "interrupted";
+	if (a->now.request != NO_REQUEST && !is_found)
+		target_find(&waited, a->run, -1, NULL);
 	run_gauge(a->run);
-	return send_once(a, i, why);
+	return a->now.request != NO_REQUEST ? request_once(a, i, &waited, why)
+					    : send_once(a, i, why);
 }
 
 /*
@@ -268,7 +359,8 @@ static void begin_json(struct json *j, void *trials)
 	}
 	link_read(&link, plan_fact(p, "interface"));
 	report_json_open(j, "comparison", a->report, &link);
-	json_string(j, "sender_tcp_congestion", plan_fact(p, "congestion"));
+	if (!p->of_requests)
+		json_string(j, "sender_tcp_congestion", plan_fact(p, "congestion"));
 	json_number(j, "duration", a->now.seconds);
 }
 
@@ -371,11 +463,11 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 				    .entered = entered,
 				    .arg = a};
 	rounds_read_or_die(&a->rounds);
-	for (i = 0; i < opt->n_words; i++) {
+	for (i = 0; i < opt->n_words && opt->request == NO_REQUEST; i++) {
 		options_of_run(opt, i, &of);
 		open_files(&of, &a->set, names, n);
 	}
-	if (a->set.bytes == 0)
+	if (a->set.bytes == 0 && opt->request == NO_REQUEST)
 		warnx("the files have 0 bytes, as those of /proc seem to have: no data are sent");
 	if (opt->compare.settings.n > 0)
 		a->connected(); /* a signal is to restore the first */

@@ -1,6 +1,6 @@
 /*
- * trials.h: the transfers of zcc, as the runs of a plan: what tells them apart, what is compared, and how one
- * is made.
+ * trials.h: the transfers or requests of zcc, as the runs of a plan: what tells them apart, what is compared, and how
+ * one is made.
  *
  *	struct trials t = {.opt = &opt, .run = &run, .report = &report};
  *
@@ -11,6 +11,7 @@
 
 #include "lib/compare/rounds.h"
 #include "lib/send/measures.h"
+#include "lib/send/request.h"
 #include "lib/send/transfer.h"
 
 struct trials {
@@ -22,14 +23,16 @@ struct trials {
 	struct plan plan;
 	struct comparison comparison;
 	struct rounds rounds;
-	bool remote_measures;    /* the receiver has measured a load, as far as is known */
+	bool remote_measures; /* the receiver has measured a load, as far as is known */
+	struct request_server
+		server;          /* as requests have found it; those of a comparison find it anew */
 	struct send_options now; /* of the run under way */
 };
 
 /* Opens a plan of these runs. */
 void trials_prepare(struct plan *p, const struct send_options *all);
 
-/* Sends the files: once, or as often as a comparison needs.  Returns NULL or what is wrong, which may be in `why`. */
+/* Sends the files, or makes the requests: once, or as often as a comparison needs.  Returns NULL or what is wrong, which may be in `why`. */
 const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX]);
 
 /* Prints the comparison of two files of --save. */

@@ -155,7 +155,7 @@ beside 'zcs --reply serves 16 MiB, more with --max-reply alone, and names --requ
 	start_zcs --reply --max-reply 4g
 	asks 0 --request 16777217 -n 1
 	start_zcs --reply --max-reply 1000
-	asks 0 --request 10,2000,10 -n 20
+	asks 0 --request 10,2000,20 -n 20
 	[ "$(grep -c "^  failed: 20 " out)" -eq 1 ]
 	[ "$(grep -Ec "$line" out)" -eq 3 ]
 ) & later
@@ -210,6 +210,45 @@ beside '--request --keep: requests of a thread share a connection; a server that
 	start_zcs --reply
 	exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request 1 --keep -n 20
 	grep -q 'closes each connection after its reply: is there a zcs --reply --keep?' err
+) & later
+beside 'zcc --request -r, --vs, --save: a row for each size and other run, with ratios; --compare prints the same of what was saved'; ( begin; need jq
+	start_zcs --reply
+	other=$PORT
+	start_zcs --reply --keep
+	asks 0 --request 10,1k -p "$other" -n 40 -r 2 --vs "--request 10 --keep -p $PORT" --save saved --json
+	tail -n 1 out >last
+	jq -es 'map(.error) == [range(7) | null] and (.[0:6] | map(.requests | length) == [range(6) | 1])' out
+	jq -e '.comparison | .options.request == [10, 1024] and
+	    (.runs | map([.words, .request_bytes]) == [["--request 10", 10], ["--request 1k", 1024], ["--request 10 --keep -p '"$PORT"'", 10]] and
+	    all(.connections_per_second.mean > 0 and .latency_p50_us.mean > 0 and .stalled_percent.mean >= 0 and .p99_ratio.ratio > 0 and (has("bits_per_second") | not)) and
+	    (.[2].rate_ratio.ratio | . > 0 and . != 1))' last
+	exits 0 "$BIN/zcc" --compare saved --json
+	jq -c .comparison.runs last >runs
+	jq -c .comparison.runs out | diff - runs
+	[ "$(grep -c " requests=40\.0* .*	received=.* reads=40 .*	local=1$" saved)" -eq 6 ]
+	exits 0 "$BIN/zcc" --compare saved
+	no_wider 80 out
+	grep -Eqx 'run +requests/s +ratio to the first' out
+	grep -Eq '^run +p50, us +p99, us +p99\.9, us +stalled$' out
+) & later
+beside 'zcc --request -r: the receipt of another client, a server without one, and requests that fail'; ( begin
+	start_zcs --reply
+	start_zcc held --request 10 -t 60 -r 1 --save saved
+	wait_until counts -gt 1 threads_of $held
+	"$HELPERS/net" send "$PORT" </dev/null >receipt
+	grep -Eqx 'bytes=[0-9]+ seconds=[0-9.]+ .* reads=[0-9]+ .* boot=.*' receipt
+	zcc_ends held 143 TERM
+	grep -q ': the server.s receipt lacks a part of the run, as another client has asked, too: ' held.err
+	start_zcs --reply --max-reply 1000
+	asks 1 --request 10,2000,10k -n 20 -r 1
+	grep -q '^zcc: round 1, --request 2000: .*: the first connections failed, ' err
+	grep -qx 'the run that failed:' out
+	start_peer reply # of 1999
+	asks 0 --request 10,723 -n 20 -r 2 --save peer
+	grep -Eq '^--request 723 +[0-9,]+' out
+	not grep received= peer
+	start_peer reply -h
+	asks 1 --request 10 -n 20 -r 2
 ) & later
 for how in '0 -n 20' '10 -n 20' '10 -t 0.3'; do # the end of the time is no end by the server
 	beside "zcc --request $how: a server that keeps its connections open is named"; ( begin

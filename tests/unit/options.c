@@ -26,7 +26,7 @@ static void test_right(void)
 {
 	const char *list =
 		"-s 0 -w file|-cs0 --idle -m send,mmap -P 1,4|-s 0 -P 1,2 -m send,_write"
-		"|-s 0 --bytes 1|-s 0 -n 2|-s 0 --request=1 --timeout=0|-s 0 --pace 1 -6dd -T a_title --precision=2.5%"
+		"|-s 0 --bytes 1|-s 0 -n 2|-s 0 --request=1 --timeout=0|-s 0 --request 1,2 -c --retry 2|-s 0 --request 1,2 --idle -c --fail-above 3|-s 0 --pace 1 -6dd -T a_title --precision=2.5%"
 		/* addresses in brackets, as URLs and the messages of zcs have them */
 		"|-s [::1]:2223 file|-p 9 -s [::1]:2223"
 		"|-s [fe80::1%lo] file -p 1|-s 0 --bind [::1]";
@@ -52,7 +52,6 @@ static void print_all(void)
 	const struct sock_options *k = &opt.sock;
 	const struct gauge_setup *g = &opt.gauge;
 	const struct compare_options *c = &opt.compare;
-	int i;
 
 	report("  server '%s' port %s, family %d, cport %d, file %d; rcvbuf %d, sndbuf %d, dscp %d\n",
 	       opt.server, opt.port, opt.family, opt.cport, opt.files[0] != NULL, k->rcvbuf,
@@ -68,8 +67,8 @@ static void print_all(void)
 	       (uintmax_t)opt.bytes, opt.warmup);
 	report("  pace %ju, raw %d, preload %d, tls %d, keep %d, requests", (uintmax_t)opt.pace,
 	       opt.raw, opt.preload, opt.tls != NULL, opt.keep);
-	for (i = 0; i < opt.requests.n; i++)
-		report(" %ju", (uintmax_t)opt.requests.size[i]);
+	if (opt.request != NO_REQUEST)
+		report(" %ju", (uintmax_t)opt.request);
 	report("\n  timeout %g, wait_server %g, interval %g\n", opt.timeout, opt.wait_server,
 	       opt.interval);
 	report("  compares %d, runs %d, rounds %d, precision %g, fail_above %g, retries %d, settle %g\n",
@@ -117,12 +116,12 @@ static void test_wrong(void)
 	expect_deaths(
 		parse_and_exit,
 		"-v|-s 0 -t 9ms|-s 0 -I 0.001|-s 0 -f x"
-		"|-s 0 -c --idle --request 10|-s 0 --bind [::1]:2222|-s [::1]:65536|-s 0 -p 1,|-s 0 -m send,,mmap|-s 0 -b 4k,4096"
+		"|-s 0 --request 10,10|-s 0 --request 1 --keep --vs --request_0|-s 0 --bind [::1]:2222|-s [::1]:65536|-s 0 -p 1,|-s 0 -m send,,mmap|-s 0 -b 4k,4096"
 		"|-s 0 -m send,write,mmap,splice -b 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"
 		" -P 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"
 		"|-s 0 --vs -J|-s 0 --vs -hS|-s 0 --vs --vs=-S|-s 0 --vs --cport_1|-s 0 --vs --setting_a=:"
 		"|-s 0 --vs -S_file|-s 0 --vs -n_1_-t_1|-s 0 --vs -b_x|-s 0 --vs --foo|-s 0 --vs '|-s 0 --vs --preload"
-		"|-s 0 --vs --content_zeros|-s 0 --vs --keep|-s 0 --request 1 --vs -k"
+		"|-s 0 --vs --content_zeros|-s 0 --vs --keep|-s 0 --request 1 --vs -k|-s 0 --vs --request_1|-s 0 --request 1,2 --brief --vs --retry_1"
 		"|-s 0 --cport 65530 -P 6|-s 0 --cport 65530 -P 7|-s 0 --cport 65528 -r 2 -P 1,3|-s 0 --cport 65528 -r 2 -P 1,3 -m send,mmap"
 		"|-s 0 --cport 65000 -r 10 -P 8 --vs -P_19 --setting a=: --setting b=:|-s 0 --cport 65530 -P 2 --request 1,2,3,4|-C",
 		"wrong options of zcc end it with a line");

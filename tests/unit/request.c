@@ -31,37 +31,35 @@ static int test_connect(const struct target *t, const struct run *r, int number,
 }
 
 /* The connections of two threads, of which so many are slow. */
-static const struct requests *requests_of(struct request_run *rr, int n, int are_slow)
+static const struct requests *requests_of(struct request_server *server, int n, int are_slow)
 {
-	static struct requester requester[2];
-	static struct send_options opt = {.streams = 2};
+	static struct send_options opt = {.streams = 2, .request = 1};
+	static struct requests all;
+	static struct target target;
 	static struct send_report report;
 	static struct run run;
-	int i;
+	char why[DIE_MAX];
 
-	opt.loops = (uint64_t)n;
+	opt.loops = (uint32_t)n;
+	report.opt = &opt;
 	slow = are_slow;
 	run_open(&run, &opt);
-	*rr = (struct request_run){.run = &run, .report = &report, .requester = requester};
-	for (i = 0; i < 2; i++) {
-		requester[i].rr = rr;
-		requester[i].kept = -1;
-	}
-	return request_size(rr, 1);
+	requests_run(&run, &report, &target, server, &all, why);
+	return &all;
 }
 
 int main(void)
 {
-	struct request_run rr;
+	struct request_server server = {.closes = false};
 	const struct requests *q;
 
 	pthread_barrier_init(&both, NULL, 2);
-	q = requests_of(&rr, 6, 0);
-	ok(q->latency[TOTAL].n == 6 && q->host.bytes == 6 && rr.succeeded,
+	q = requests_of(&server, 6, 0);
+	ok(q->latency[TOTAL].n == 6 && q->host.bytes == 6 && server.succeeded,
 	   "the requests of all threads are counted");
 	ok(requests_stalled(q) == 0,
 	   "waits while connecting that the network's delay explains are no stalls, in any thread");
-	q = requests_of(&rr, 6, 2);
+	q = requests_of(&server, 6, 2);
 	ok(q->stalled[STALL_CONNECTING].n == 2,
 	   "waits while connecting that are far longer than others are stalls, in each thread");
 	return done();

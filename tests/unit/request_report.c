@@ -30,6 +30,7 @@ static void test_ranks(void)
 static void test_classes(void)
 {
 	static struct latency h;
+	static struct requests q;
 	uint64_t v;
 	bool all = true;
 
@@ -40,6 +41,12 @@ static void test_classes(void)
 		all &= fabs(ns(&h, 0.5) - (double)v) <= 0.016 * (double)v;
 	}
 	ok(all, "a latency of any size is off by 1.6 %% at most");
+	q.latency[TOTAL] = (struct latency){.n = 0};
+	for (v = 1024; v < 2048; v++)
+		latency_add(&q.latency[TOTAL], v);
+	requests_figures(&q);
+	ok(fabs(q.host.requests.p50 - 1.5355) < 0.001 && fabs(q.host.requests.p99 - 2.0375) < 0.001,
+	   "percentiles that are compared, in us, are not those of whole classes");
 	ok(h.max == UINT64_MAX && ns(&h, 1) >= 0.98 * (double)(1ull << LATENCY_BITS),
 	   "a latency beyond the last class counts in it");
 }
@@ -189,6 +196,7 @@ static void test_json(void)
 	for (i = 0; i < STALL_PLACES; i++)
 		for (k = 0; k < i + 2; k++)
 			latency_add(&q.stalled[i], (uint64_t)(i + 4) * MS);
+	requests_figures(&q);
 	capture(STDOUT_FILENO);
 	requests_json(&j, &q);
 	expect(captured(), "JSON of requests has stalls by place and failures by kind");

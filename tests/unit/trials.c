@@ -27,10 +27,11 @@ static void prepare(const char *words)
 /* The values of each run; the last list varies fastest. */
 static void test_runs(void)
 {
-	const char
-		*list = "-s 0 file|-s 0 -S -P 2 -b 1k|-s 0 -m mmap,send -P 1,3|-s 0 -p 2,1 -b 4k,1m"
-			"|-s 0 -m splice,uring-zc -b 1g|-s 0 -p 7 --idle",
-		*words;
+	const char *
+		list = "-s 0 file|-s 0 -S -P 2 -b 1k|-s 0 -m mmap,send -P 1,3|-s 0 -p 2,1 -b 4k,1m"
+		       "|-s 0 -m splice,uring-zc -b 1g|-s 0 -p 7 --idle"
+		       "|-s 0 --request 10,1k|-s 0 --request 9 -r 2 --keep|-s 0 --request 10,1k -P 1,2",
+	       *words;
 	int i, k;
 
 	capture(STDOUT_FILENO);
@@ -57,7 +58,8 @@ static void test_vs(void)
 		"|-s 0 -p 7 --vs -s_[::1]:8 --vs -p_9|-s [::1]:8 -6 -k --preload -S --vs -p_9_-4 --vs -Z"
 		"|-s 0 file -c --idle -m send,mmap --vs --congestion_'a_b'|-s 0 -c --wait 5 --vs --idle --vs -w"
 		"|-s 0 -m send,sendfile --setting a=: --setting b=:"
-		"|-s 0 -m mmap,send -P 1,2 --vs -m_send,splice_-P_4,2_-k";
+		"|-s 0 -m mmap,send -P 1,2 --vs -m_send,splice_-P_4,2_-k"
+		"|-s 0 --request 10,1k --vs --keep_-p_9 --vs --request_1m";
 	const struct given *g;
 	struct send_options run;
 	const char *words;
