@@ -336,9 +336,10 @@ static void receipt_take(const struct request_run *rr, struct requests *q)
 	q->has_receipt = has_come && f->seconds >= q->host.seconds;
 	f->requests.n = (double)f->calls;
 	if (!q->has_receipt)
-		warnx("the server's receipt %s: its load is not known",
-		      has_come ? "lacks a part of the run, as another client has asked, too"
-			       : "did not come");
+		warnx("%s: its load is not known",
+		      has_come ? "the server's receipt lacks a part of the run, as another "
+				 "client has asked, too"
+			       : "the server's receipt did not come");
 }
 
 /* Adds what all threads saw to the counts of the first. */
