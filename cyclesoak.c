@@ -330,9 +330,9 @@ static const struct option_row rows[] = {
 		 "also 3, or 1 if it could not be judged.\n"
 		 "\n"
 		 "Examples:\n"
-		 "  cyclesoak -B -n 10               print the load of each CPU for 10 seconds\n"
-		 "  cyclesoak -- rsync -a src dst    measure what this rsync takes\n"
-		 "  cyclesoak --vs 'cp -r src dst' -- rsync -a src dst    compare two commands\n"},
+		 "  cyclesoak --idle -B -n 10        print the load of each CPU for 10 seconds\n"
+		 "  cyclesoak --idle -- rsync -a src dst    measure what this rsync takes\n"
+		 "  cyclesoak --idle --vs 'cp -r src dst' -- rsync -a src dst    compare two\n"},
 	{"", "profile-stacks",
 	 .instead = "perf-record(1) has the stacks: see Why it costs more in zc-recipes(7)"},
 };

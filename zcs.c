@@ -224,7 +224,7 @@ static const struct option_row rows[] = {
 		 "client failed, 2 if the command line is wrong.\n"
 		 "\n"
 		 "Examples:\n"
-		 "  zcs -c                   serve all clients, and measure the CPU load\n"
+		 "  zcs --idle               serve all clients, and measure the CPU load\n"
 		 "  zcs -1 -q -p 5201        serve one client on port 5201, and print its figures\n"},
 	/* Options of iperf3 that zcs lacks. */
 	{"s", "server", .instead = "zcs is the server: run it without -s"},

@@ -183,7 +183,7 @@ static const struct option_row rows[] = {
 		 "\n"
 		 "Examples:\n"
 		 "  zcc -s receiver -t 10               send for 10 seconds, print the throughput\n"
-		 "  zcc -c -s receiver -t 10 -m send    the same by send(), with load and cost\n"},
+		 "  zcc --idle -s receiver -t 10        the same, with the load and the cost\n"},
 	/* Options of 1.x. */
 	{"", "content", .instead = "send a file of zeros: truncate -s 22m FILE"},
 	{"", "force", .instead = "calibrate a busy host by cyclesoak -C --force"},
