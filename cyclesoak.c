@@ -283,8 +283,8 @@ static const struct option_row rows[] = {
 	 "--idle=clock: counted by BPF programs",
 	 AT(WORD, gauge.idle), .optional = true, .not_with = "-C -f --file --wait"},
 	{"", "profile", NULL,
-	 "sample what the CPUs do, and print the load by groups: data copy, TCP/IP, memory, ...; "
-	 "periods, too, are measured against the idle host, just before",
+	 "sample what the CPUs do, and print the load by parts: data copy, TCP/IP, memory, ...; "
+	 "periods, too, are then relative to the idle host",
 	 AT(FLAG, gauge.profile), .not_with = "--idle -C -f --file --verify --once"},
 	GAUGE_CPUS(struct soak_options, NULL),
 	GAUGE_WAITS(struct soak_options, NULL, NULL),

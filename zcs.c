@@ -152,7 +152,7 @@ static void take_address(const struct option_row *o, char *text, void *to)
 static const struct option_row rows[] = {
 	{.help = "Usage: zcs [OPTION...]\n"
 		 "Receive what zcc sends over TCP, from any number of clients at once, and print\n"
-		 "the throughput; with -c, also the CPU load and what each KiB cost.\n"
+		 "the throughput; with --idle or -c, also the CPU load and what each KiB cost.\n"
 		 "\n"
 		 "How to receive:\n"},
 	{"m", "method", "METHOD",

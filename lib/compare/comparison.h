@@ -44,8 +44,8 @@ struct compare_options {
 	 "exit with status 3 if a run costs over PERCENT more than the first or --against",        \
 	 OPTION_AT(type, PERCENT, m.fail_above), .min = 0.01, .max = 1000},                        \
 	{"", "setting", "NAME=COMMAND",                                                            \
-	 "make each run in each of these settings of the machine, which COMMAND makes; the "       \
-	 "first is restored at the end",                                                           \
+	 "repeat all runs in the setting of the machine that COMMAND makes; give two or more; "    \
+	 "the first is restored at the end",                                                       \
 	 OPTION_TAKE(type, TEXT, m.settings, setting_take), .is_repeated = true,                   \
 	 .not_with = "--calibration --file -C"},                                                   \
 	{"", "settle", "SECS", "wait SECS seconds after a change of the setting",                  \

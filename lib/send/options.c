@@ -52,9 +52,9 @@ static const struct option_row rows[] = {
 		 "       zcc [OPTION...] -s HOST --request=SIZE\n"
 		 "       zcc -C [-N N] [-f FILE]\n"
 		 "       zcc --compare OLD NEW\n"
-		 "Send files to zcs over TCP and print the throughput; with -c, also the CPU load\n"
-		 "and what each KiB cost.  Without FILE, zcc sends a built-in set: 63 files of\n"
-		 "350 KiB in memory.\n"
+		 "Send files to zcs over TCP and print the throughput; with --idle or -c, also\n"
+		 "the CPU load and what each KiB cost.  Without FILE, zcc sends a built-in set:\n"
+		 "63 files of 350 KiB in memory.\n"
 		 "\n"
 		 "What to send:\n"},
 	{"n", "loops", "N", "send all files N times (default 1 with FILE)", AT(INT, loops),
@@ -106,8 +106,7 @@ static const struct option_row rows[] = {
 	 AT(TEXT, vs), .is_repeated = true, .not_with = "-C"},
 	COMPARE_OPTIONS(struct send_options, compare),
 	{"", "compare", "FILE",
-	 "print how a second file of --save, which follows, compares with FILE, or without one how "
-	 "the runs of FILE do; send nothing",
+	 "--compare OLD NEW: compare two files of --save; with one, the runs in it; send nothing",
 	 AT(FILE, compare.compare),
 	 .goes_with = "--compare --brief --fail-above --json --json-stream --quiet --debug"},
 	{"", "brief", NULL, "print a block for a commit message: 75 columns, in Gbit/s",
@@ -145,7 +144,7 @@ static const struct option_row rows[] = {
 	GAUGE_INSTRUMENTS(struct send_options, NULL),
 	{.help = "", .is_shared = true},
 	{"", "profile", NULL,
-	 "sample what the CPUs do, and print the CPU time of each KiB by groups: data copy, TCP/IP, "
+	 "sample what the CPUs do, and print the CPU time of each KiB by parts: data copy, TCP/IP, "
 	 "memory, ...",
 	 AT(FLAG, gauge.profile), .only_with = "-c", .not_with = "--idle --calibration"},
 	{"f", "calibration", "FILE",
