@@ -106,7 +106,7 @@ static const struct option_row rows[] = {
 	 AT(TEXT, vs), .is_repeated = true, .not_with = "-C"},
 	COMPARE_OPTIONS(struct send_options, compare),
 	{"", "compare", "FILE",
-	 "--compare OLD NEW: compare two files of --save; with one, the runs in it; send nothing",
+	 "compare two files of --save (--compare OLD NEW), or the runs in one; send nothing",
 	 AT(FILE, compare.compare),
 	 .goes_with = "--compare --brief --fail-above --json --json-stream --quiet --debug"},
 	{"", "brief", NULL, "print a block for a commit message: 75 columns, in Gbit/s",
