@@ -162,7 +162,7 @@ while again; do ( begin
 		grep -Eq "^-m $m +[1-9][0-9,]* \+-[0-9,]+$ratio$" out
 		grep -Eq "^-m $m +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$ratio$" out
 	done
-	grep -Eq "^    zcc -c -s 0 -t [0-9.]+ -r 3 -m $methods( --congestion [a-z]+)?$" out
+	grep -Eq "^    zcc --idle -s 0 -t [0-9.]+ -r 3 -m $methods( --congestion [a-z]+)?$" out
 	nothing_left
 ); done
 

@@ -2,7 +2,8 @@
 # Each system call fails once, or moves less than it was asked to: what zcc and zcs make of it.  The soakers
 # are soakfaults.sh's.
 #
-# seconds: 10
+# group: sleeps
+# seconds: 9
 # limit: 400
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"

@@ -2,6 +2,7 @@
 # Abusive clients against zcs in every mode: it serves others meanwhile, and its descriptors
 # and memory return to where they started.  servers.sh has the abusive servers.
 #
+# group: sleeps
 # seconds: 12
 . "$TOP/tests/lib.sh"
 

@@ -2,7 +2,8 @@
 # Which clients zcs accepts, how many, for how long, and how many lines it prints about them.
 # tests/unit/guard.c has the lists of --allow and the places; user.sh tests the privileges of zcs itself.
 #
-# seconds: 6
+# group: sleeps
+# seconds: 4
 . "$TOP/tests/lib.sh"
 
 net=$HELPERS/net

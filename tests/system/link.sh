@@ -3,7 +3,7 @@
 # between two hosts (tests/lab): MTUs of 576 to 65535, IPv4 and IPv6, a cable that is pulled, addresses and links that go
 # away, hosts out of reach.
 #
-# seconds: 16
+# seconds: 8
 # limit: 400
 # shellcheck disable=SC2046 # the words of $(of) and others are to be split
 . "$TOP/tests/lib.sh"

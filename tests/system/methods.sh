@@ -2,7 +2,7 @@
 # Each method of zcc and of zcs by each behaviour: what arrives, in pieces, corked, raw; files that shrink, peers that
 # take or send nothing, signals; by which calls; and what is printed where io_uring(7) may not be used.
 #
-# seconds: 15
+# seconds: 8
 # limit: 400
 . "$TOP/tests/lib.sh"
 

@@ -3,7 +3,7 @@
 # they have settled.  baselines.sh has zcs -c without a calibration.
 #
 # group: soaks
-# seconds: 13
+# seconds: 6
 . "$TOP/tests/lib.sh"
 
 tcp='--congestion reno'

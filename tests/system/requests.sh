@@ -1,7 +1,8 @@
 #!/bin/sh
 # Requests: zcc --request and zcs --reply, each against the other and against the protocol of 1999.
 #
-# seconds: 4
+# group: sleeps
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 # asks STATUS options...: zcc, of $PORT

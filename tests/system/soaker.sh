@@ -3,7 +3,7 @@
 # cyclesoak.sh has what the soakers are to the kernel.
 #
 # group: soaks
-# seconds: 20
+# seconds: 6
 # limit: 400
 . "$TOP/tests/lib.sh"
 

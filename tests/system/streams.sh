@@ -1,7 +1,8 @@
 #!/bin/sh
 # Several connections at a time, the warm-up, lines while it runs, and how it ends.
 #
-# seconds: 3
+# group: sleeps
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 head -c 300000 /dev/urandom >file

@@ -2,7 +2,8 @@
 # The unit tests: each program of tests/unit, whose checks count as one series.  tests/unit/unit.h says
 # how to write one in C; hosts.py is that of zc-hosts.
 #
-# seconds: 4
+# group: sleeps
+# seconds: 7
 . "$TOP/tests/lib.sh"
 
 # run_unit NAME CMD...: the checks of a program, with NAME before their titles

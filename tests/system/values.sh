@@ -3,7 +3,7 @@
 # by the bytes moved; and against what the kernel and the peer counted over the same time.  loads.sh judges the loads.
 #
 # group: soaks
-# seconds: 12
+# seconds: 6
 . "$TOP/tests/lib.sh"
 
 cpus=$(getconf _NPROCESSORS_ONLN)

@@ -4,7 +4,7 @@
 #
 # group: soaks
 # network: host
-# seconds: 6
+# seconds: 11
 . "$TOP/tests/lib.sh"
 
 limited=$BIN/zcs idle_cyclesoak=$BIN/cyclesoak

@@ -2,6 +2,7 @@
 # What zcc and zcs say of stalls and of what TCP waited for, across a path whose delays, losses and freezes are known
 # (net relay).
 #
+# group: sleeps
 # seconds: 6
 . "$TOP/tests/lib.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What goes over the wire, judged by a peer that shares no code with zcc and zcs.
 #
-# seconds: 8
+# seconds: 3
 . "$TOP/tests/lib.sh"
 
 printf 'hello, world\n' >small

@@ -1,7 +1,8 @@
 #!/bin/sh
 # zcs: many clients, bad clients, its options seen from outside, its errors.
 #
-# seconds: 7
+# group: sleeps
+# seconds: 8
 . "$TOP/tests/lib.sh"
 
 head -c 100000 /dev/urandom >file
