@@ -16,26 +16,23 @@ static bool measure_one(struct calibration *c, const _Atomic int *stop)
 	return true;
 }
 
-#define HASTE 100 /* a second takes a hundredth of it */
-
 static cpu_times risen; /* of each of the CPUs in a second of another machine */
-static int readings;
 
 static int read_risen(const struct cpus *cpus, cpu_times *at, uint64_t *ns)
 {
 	int k;
 
+	*ns = now_ns();
 	for (k = 0; k < CPU_COLUMNS; k++)
-		at[cpus->n][k] = readings * cpus->n * risen[k] / HASTE;
-	*ns = (uint64_t)readings++ * 1000000000 / HASTE;
+		at[cpus->n][k] = 1e-9 * (double)*ns * cpus->n * risen[k];
 	return cpus->n;
 }
 
 #define cpu_times_read(cpus, whole, at, ns) read_risen(cpus, at, ns)
 
-/* The part itself, with baselines that take no time. */
+/* The part itself, with baselines that take no time, and a hundredth of each sleep. */
 #define baseline_measure(in, c, seconds, stop) measure_one(c, stop)
-#define sleep_ns(ns)                           sleep_ns((ns) / HASTE)
+#define sleep_ns(ns)                           sleep_ns((ns) / 100)
 #include "lib/load/gauge.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 /*
@@ -208,7 +205,6 @@ static const char *waited(const cpu_times in_second)
 	const char *why;
 
 	memcpy(risen, in_second, sizeof(risen));
-	readings = 0;
 	capture(STDERR_FILENO);
 	why = gauge_wait_idle(&g, &setup, NULL);
 	captured();
