@@ -168,10 +168,11 @@ static const char *run_command(struct commands *c, const char *text)
 /* Runs the command of --prepare: the runs before and after it share no baseline. */
 static const char *run_prepare(struct commands *c, char why[DIE_MAX])
 {
-	const pid_t pid = shell_start(c->opt->prepare, SHELL_PRINTS);
 	const char *error = "interrupted";
+	pid_t pid;
 
-	gauge_stop(&c->gauge);
+	gauge_stop(&c->gauge); /* before the command starts: it is not soaked */
+	pid = shell_start(c->opt->prepare, SHELL_PRINTS);
 	if (pid < 0)
 		error = strerror(errno);
 	else if (!shell_wait(pid, "--prepare", c->stop, UINT64_MAX, &error))
