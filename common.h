@@ -136,10 +136,10 @@ void *alloc_or_die(size_t n, size_t size, const char *what);
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Lets the report go to the file `path` in place of stdout.  The file is emptied: file_open_or_die().  Returns a
- * descriptor of the stdout that there was, for a command.
+ * Lets the report go to `fd`, the open file `path`, which is then closed, in place of stdout.  Returns a descriptor of
+ * the stdout that there was, for a command.
  */
-int report_open_or_die(const char *path);
+int report_to_or_die(int fd, const char *path);
 
 /* Queues what was printed on stdout; dies if stdout cannot be written (full disk, closed pipe). */
 void report_flush(void);
@@ -262,24 +262,6 @@ char *file_read_all(const char *path, size_t *size);
 
 /* Writes a small file of /proc or of a control group. */
 int file_write(const char *dir, const char *name, const char *text);
-
-/*
- * Replaces a file by what print(f, arg) writes: a reader sees the old file or the whole new one, with the mode of
- * the old.  Symbolic links of this user and of root are followed.  A link of another user is an error, since
- * anybody can make one in a directory such as /tmp.  A file that is not regular is an error, too.  If `print` is
- * NULL, it only tries whether there can be a new file.
- */
-void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg),
-			 const void *arg);
-
-/*
- * Empties a file, or makes a new one, that is to be read while it is written, and returns its descriptor.  What
- * file_replace_or_die() refuses is an error.
- */
-int file_open_or_die(const char *path);
-
-/* Opens a file, which may be new, to be read and to be added to, likewise. */
-int file_append_or_die(const char *path);
 
 /*
  * Threads.

@@ -3,7 +3,7 @@
  */
 #include <sys/wait.h>
 
-#include "common.h"
+#include "lib/base/files.h"
 #include "lib/command/commands.h"
 #include "lib/load/gauge.h"
 #include "lib/load/verify.h"
@@ -354,7 +354,7 @@ int main(int argc, char **argv)
 	commands.debug = opt.debug;
 	commands.per_cpu = opt.per_cpu;
 	if (opt.output != NULL)
-		command_stdout = report_open_or_die(opt.output);
+		command_stdout = report_to_or_die(file_open_or_die(opt.output), opt.output);
 	die_init(commands_die, &commands); /* it prints to the report's file */
 	if (opt.calibrate) {
 		gauge_calibrate_or_die(&opt.gauge, opt.force);

@@ -5,6 +5,8 @@
 #include <search.h>
 #include <sys/stat.h>
 
+#include "lib/base/files.h"
+
 #define HEAD        "#zc-save 2"
 #define LINE_MOST   16384
 #define RUN_MOST    8192 /* bytes of a run's line before its receipts */

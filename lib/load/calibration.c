@@ -2,6 +2,7 @@
 
 #include <sys/utsname.h>
 
+#include "lib/base/files.h"
 #include "lib/load/baseline.h"
 
 #define CAL_ROUNDS  5 /* of a second each */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every option that writes a file: what stands in its way, and what there was before.  The options are those of --help.
-# tests/unit/common.c has links that are planted meanwhile, and a disk that is full in the middle.
+# tests/unit/files.c has links that are planted meanwhile, and a disk that is full in the middle.
 #
 # seconds: 4
 . "$TOP/tests/lib.sh"
