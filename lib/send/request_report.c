@@ -46,6 +46,7 @@ static double class_share(const struct latency *h, double p, size_t *class)
 	uint64_t seen = 0;
 	size_t i;
 
+	*class = 0;
 	if (rank >= h->n)
 		return -1;
 	for (i = 0; (seen += h->class[i]) < rank; i++)
