@@ -127,14 +127,22 @@ static const struct option_row *given_of(const struct usage *u, const struct giv
 	return NULL;
 }
 
+bool option_is_heading(const struct option_row *o)
+{
+	return o->kind == OPTION_NONE && o->instead == NULL;
+}
+
+static const struct option_row *heading_of(const struct option_row *o)
+{
+	while (!option_is_heading(o))
+		o--;
+	return o;
+}
+
 /* Whether all runs have an option. */
 static bool is_shared(const struct option_row *o)
 {
-	const struct option_row *heading = o;
-
-	while (heading->kind != OPTION_NONE)
-		heading--;
-	return o->is_shared || heading->is_shared;
+	return o->is_shared || heading_of(o)->is_shared;
 }
 
 /* Rejects options that cannot be used together, or need another, or cannot be used with an operand. */
@@ -455,12 +463,8 @@ int option_row(const struct options_given *given, const char *name)
 
 bool option_matters(const struct given *g)
 {
-	const struct option_row *heading = g->row;
-
-	while (heading->kind != OPTION_NONE)
-		heading--;
 	return g->row->kind != OPTION_NONE && g->is_given && !g->row->is_neutral &&
-	       (!heading->is_neutral || g->row->is_repeated);
+	       (!heading_of(g->row)->is_neutral || g->row->is_repeated);
 }
 
 const char *option_word(const struct option_row *o)

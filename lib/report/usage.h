@@ -156,6 +156,9 @@ const struct given *option_given(const struct options_given *given, const char *
 /* Where the option of that name stands among all. */
 int option_row(const struct options_given *given, const char *name);
 
+/* Whether a row is the head of those below it, and not an option that is gone. */
+bool option_is_heading(const struct option_row *o);
+
 /* Whether figures may depend on an option. */
 bool option_matters(const struct given *g);
 

@@ -474,7 +474,7 @@ char *options_command(const struct send_options *opt)
 		die_errno("options");
 	words_add(f, "zcc");
 	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++) {
-		heading = g->row->kind == OPTION_NONE ? g->row : heading;
+		heading = option_is_heading(g->row) ? g->row : heading;
 		if (!g->is_given || heading->is_neutral)
 			continue;
 		words_add(f, g->row->optional && g->n > 0

@@ -122,6 +122,7 @@ static void note(struct plan *p, const char *words)
 		{"", "new", "SIZE", "a", OPTION_AT(struct send_options, SIZE, mss), .max = 1e9},
 		{"", "server", "HOST", "a", OPTION_AT(struct send_options, TEXT, server)},
 		{.help = "Output:\n", .is_neutral = true},
+		{"", "gone", .instead = "another"},
 		{"", "other", "N", "a", OPTION_AT(struct send_options, INT, debug), .max = 9}};
 	static char *argv[32];
 	const struct fileset set = {.builtin = true};
