@@ -38,43 +38,40 @@ static uint64_t class_low(size_t i)
 			       : (uint64_t)(LATENCY_SUB + i % LATENCY_SUB) << (i / LATENCY_SUB - 1);
 }
 
-/* Of the latency that the share p of all was within, the class, and where its rank is in that, from 0 to 1; -1: the longest. */
-static double class_share(const struct latency *h, double p, size_t *class)
+/*
+ * The latency in ns that the share p of all was within: the middle of its class, or as if those of a class were spread
+ * over it.
+ */
+static double percentile_ns(const struct latency *h, double p, bool spread)
 {
 	/* Where doubles are computed with more digits, as on an i686, 0.9 of 10 is more than 9. */
 	const uint64_t rank = (uint64_t)fmax(ceil(p * (double)h->n - 1e-6), 1);
 	uint64_t seen = 0;
+	double low, width;
 	size_t i;
 
-	*class = 0;
 	if (rank >= h->n)
-		return -1;
+		return h->n > 0 ? (double)h->max : NAN;
 	for (i = 0; (seen += h->class[i]) < rank; i++)
 		;
-	*class = i;
-	return 1 - ((double)(seen - rank) + 0.5) / (double)h->class[i];
+	low = (double)class_low(i);
+	width = (double)class_low(i + 1) - low;
+	if (spread)
+		low += width * (1 - ((double)(seen - rank) + 0.5) / (double)h->class[i]);
+	else
+		low += (width - 1) / 2;
+	return fmin(low, (double)h->max);
 }
 
 double latency_percentile(const struct latency *h, double p)
 {
-	size_t i;
-
-	if (class_share(h, p, &i) < 0)
-		return h->n > 0 ? (double)h->max / 1e9 : NAN;
-	return fmin((double)(class_low(i) + class_low(i + 1) - 1) / 2, (double)h->max) / 1e9;
+	return percentile_ns(h, p, false) / 1e9;
 }
 
-/* The same in us, as if those of a class were spread over it: runs in neighbouring classes hardly differ. */
+/* The same in us, for comparisons: percentiles in neighbouring classes hardly differ. */
 static double percentile_us(const struct latency *h, double p)
 {
-	size_t i;
-	const double share = class_share(h, p, &i);
-	double ns;
-
-	if (share < 0)
-		return h->n > 0 ? (double)h->max / 1e3 : NAN;
-	ns = (double)class_low(i) + share * (double)(class_low(i + 1) - class_low(i));
-	return fmin(ns, (double)h->max) / 1e3;
+	return percentile_ns(h, p, true) / 1e3;
 }
 
 /*
