@@ -704,9 +704,10 @@ patiently()
 # is_kept_off: whether others kept the last command from a load.  A test that needs none sets $BUSY_TURNS.
 is_kept_off()
 {
-	grep -q 'soaked already\|was fully busy: stop' err ||
-		{ grep -q 'was fully busy before .*: the load is not measured\|the load is not reported$' err &&
-			[ $turns -lt ${BUSY_TURNS:-20} ]; }
+	grep -q 'soaked already' err || {
+		grep -q 'was fully busy: stop\|was fully busy before .*: the load is not measured\|the load is not reported$' err &&
+			[ $turns -lt ${BUSY_TURNS:-20} ]
+	}
 }
 # until_free: waits in line for the lock of whoever soaks: who only asks now and then hardly ever has it
 until_free() { flock -w 20 /dev/zero true 2>/dev/null || sleep 0.05; }

@@ -12,6 +12,7 @@ cpus=$(getconf _NPROCESSORS_ONLN) real_zcc=$BIN/zcc real_cyclesoak=$BIN/cyclesoa
 [ -n "$LONG" ] || hasten_tools 20000 1000000
 made_up_calibration >good
 made_up_calibration 'elsewhere 1.0 CPU' >other
+BUSY_TURNS=5
 # status N CMD...: soaking, whose exit status is to be N
 status()
 {

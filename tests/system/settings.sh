@@ -78,7 +78,7 @@ way()
 		untraced $then_do
 		zcc_ends run "$status"
 		is_now a
-		[ ! -e child ] || ended "$(cat child)"
+		[ ! -s child ] || ended "$(cat child)" # the signal may have come before it was written
 	) & later
 }
 # delivered: no signal waits for zcc to take it
