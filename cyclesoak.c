@@ -37,7 +37,8 @@ static void on_signal(int sig)
 /* A measurement in progress. */
 struct monitor {
 	struct gauge gauge;
-	bool command; /* a command is measured, not periods */
+	bool command;        /* a command is measured, not periods */
+	struct rusage usage; /* of the command */
 	struct history history;
 	struct environment environment; /* with --json */
 	int command_stdout;             /* with --output: what the command has as its stdout */
@@ -47,7 +48,9 @@ struct monitor {
 static void report_load(struct monitor *m)
 {
 	const struct gauge_mark from = m->gauge.from;
-	struct period p = {.cpus = &m->gauge.calibration.cpus, .is_command = m->command};
+	struct period p = {.cpus = &m->gauge.calibration.cpus,
+			   .is_command = m->command,
+			   .own = command_figures_of(&m->usage)};
 
 	gauge_load(&m->gauge, &p.load);
 	gauge_say(&m->gauge, &p.load, false);
@@ -140,7 +143,7 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 		gauge_stop(&m->gauge);
 		command_die(argv[0], status);
 	}
-	while ((ended = TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG))) == 0) {
+	while ((ended = TEMP_FAILURE_RETRY(wait4(pid, &status, WNOHANG, &m->usage))) == 0) {
 		gauge_end(&m->gauge); /* dies if the soakers have ended */
 		if (wait_signal(set, &info, UINT64_MAX) > 0 && info.si_signo != SIGCHLD &&
 		    !is_of_terminal(&info) && !stop_is_repeated(info.si_signo))
@@ -301,6 +304,10 @@ static const struct option_row rows[] = {
 	 TAKE(TEXT, commands, commands_take), .is_repeated = true},
 	{"", "prepare", "COMMAND", "run this before each run, outside all measurement",
 	 AT(TEXT, commands.prepare), .only_with = COMPARES},
+	{"", "conclude", "COMMAND", "run this behind each run, outside all measurement",
+	 AT(TEXT, commands.conclude), .only_with = COMPARES},
+	{"", "no-shell", NULL, "run the commands without sh, as words that nothing expands",
+	 AT(FLAG, commands.no_shell), .only_with = COMPARES},
 	{"", "show-output", NULL, "print the output of the commands on standard error",
 	 AT(FLAG, commands.show_output), .only_with = COMPARES},
 	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",

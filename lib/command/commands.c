@@ -6,6 +6,8 @@
 #include "lib/compare/shell.h"
 #include "lib/report/words.h"
 
+#define FORGET_NS 1000000000u /* between two looks at how much a command has printed */
+
 /*
  * The tables.
  */
@@ -25,6 +27,10 @@ static const struct measure measures[] = {
 	{"load_percent", .is_of_load = true, .title = "load"},
 	{"seconds", .title = "seconds", .ratio_key = "seconds_ratio", .verb = "takes",
 	 .times = "times as long as"},
+	{"user_system_seconds", .title = "user+system", .ratio_key = "user_system_seconds_ratio",
+	 .verb = "takes", .times = "times the user and system time of"},
+	{"user_seconds", .count = "user, seconds"},
+	{"system_seconds", .count = "system, seconds"},
 	PROFILE_EACH(GROUP)
 	/* How far these can be trusted. */
 	{"load_uncertainty_percent", .is_of_load = true},
@@ -68,6 +74,18 @@ char *command_join(char **words)
 	return text;
 }
 
+/* Splits the commands into words; they are those of a comparison that no shell runs. */
+static void split(struct command_options *opt)
+{
+	int i, n;
+
+	for (i = 0; i <= opt->n; i++) {
+		opt->words[i] = words_split(opt->command[i], &n);
+		if (opt->words[i] == NULL)
+			usage_error("--no-shell: '%s': a quote has no end", opt->command[i]);
+	}
+}
+
 bool commands_settle(struct command_options *opt, char **words)
 {
 	const int settings = opt->compare.settings.n;
@@ -88,6 +106,8 @@ bool commands_settle(struct command_options *opt, char **words)
 					"--vs '%s': the same command as %s: -r, --runs repeats all "
 					"runs",
 					opt->command[i], k > 0 ? "another --vs" : "without --vs");
+	if (opt->no_shell)
+		split(opt);
 	return true;
 }
 
@@ -134,25 +154,34 @@ static void note(struct commands *c)
  * Runs a command until it ends, and ends what is measured.  A signal that is to end the comparison
  * goes to the command's session, a second one ends it.  Returns NULL or how the command failed.
  */
-static const char *run_command(struct commands *c, const char *text)
+static const char *run_command(struct commands *c, int i)
 {
+	char *const *words = c->opt->words[i];
 	const char *error;
 	sigset_t set, before;
+	const char *said;
 	siginfo_t info;
 	pid_t pid;
+	int sig;
 
 	stop_signals(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &before);
-	pid = shell_start(text, c->opt->show_output ? SHELL_PRINTS : SHELL_IS_SILENT);
-	if (pid < 0)
-		die_errno("cannot run sh");
+	pid = shell_start(c->opt->command[i], words,
+			  c->opt->show_output ? SHELL_PRINTS : SHELL_IS_SILENT);
+	if (pid < 0) {
+		error = text_of("cannot run %s: %s", words != NULL ? words[0] : "sh",
+				strerror(errno));
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		return error;
+	}
 	while (info.si_pid = 0, TEMP_FAILURE_RETRY(waitid(P_PID, (id_t)pid, &info,
 							  WEXITED | WNOHANG | WNOWAIT)) == 0 &&
 					info.si_pid == 0) {
 		gauge_end(&c->gauge); /* dies if the soakers have ended */
-		if (wait_signal(&set, &info, UINT64_MAX) > 0 && info.si_signo != SIGCHLD &&
-		    !stop_is_repeated(info.si_signo)) {
+		while ((sig = wait_signal(&set, &info, now_ns() + FORGET_NS)) < 0)
+			shell_forget();
+		if (sig > 0 && info.si_signo != SIGCHLD && !stop_is_repeated(info.si_signo)) {
 			kill(-pid, *c->stop > 0 ? SIGKILL : info.si_signo);
 			*c->stop = info.si_signo;
 		}
@@ -162,31 +191,37 @@ static const char *run_command(struct commands *c, const char *text)
 		shell_end(pid); /* with what it has started, and left */
 	shell_wait(pid, NULL, NULL, UINT64_MAX, &error);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	return error;
+	if (error == NULL || c->opt->show_output)
+		return error;
+	said = shell_said();
+	return text_of("%s: %s", error, *said != '\0' ? said : "--show-output prints what it says");
 }
 
-/* Runs the command of --prepare: the runs before and after it share no baseline. */
-static const char *run_prepare(struct commands *c, char why[DIE_MAX])
+/* Runs the command of --prepare or --conclude, if there is one: the runs before and after it share no baseline. */
+static const char *run_aside(struct commands *c, const char *option, const char *command,
+			     char why[DIE_MAX])
 {
 	const char *error = "interrupted";
 	pid_t pid;
 
+	if (command == NULL)
+		return NULL;
 	gauge_stop(&c->gauge); /* before the command starts: it is not soaked */
-	pid = shell_start(c->opt->prepare, SHELL_PRINTS);
+	pid = shell_start(command, NULL, SHELL_PRINTS);
 	if (pid < 0)
 		error = strerror(errno);
-	else if (!shell_wait(pid, "--prepare", c->stop, UINT64_MAX, &error))
+	else if (!shell_wait(pid, option, c->stop, UINT64_MAX, &error))
 		(void)shell_end_running();
 	if (error == NULL)
 		return NULL;
-	snprintf(why, DIE_MAX, "--prepare: %s", error);
+	snprintf(why, DIE_MAX, "%s: %s", option, error);
 	return why;
 }
 
 /* Does what comes before a run, outside all measurement, and measures the idle machine. */
 static const char *prepare(struct commands *c, char why[DIE_MAX])
 {
-	const char *error = c->opt->prepare != NULL ? run_prepare(c, why) : NULL, *busy;
+	const char *error = run_aside(c, "--prepare", c->opt->prepare, why), *busy;
 
 	if (error != NULL || *c->stop > 0)
 		return error;
@@ -205,6 +240,7 @@ static void add(struct commands *c, int i, const struct load *load)
 	struct period p = {.load = *load,
 			   .cpus = &c->gauge.file.cpus,
 			   .is_command = true,
+			   .own = command_figures_of(&shell_usage),
 			   .run = c->plan.added + 1,
 			   .command = run->value[RUN_WORDS],
 			   .setting = run->value[RUN_SETTING]};
@@ -221,6 +257,7 @@ static void add(struct commands *c, int i, const struct load *load)
 	figures_init(&f);
 	f.host = *load;
 	f.seconds = load->seconds;
+	f.command = p.own;
 	note(c);
 	rounds_add(&c->rounds, i, &(struct ends){.sent = &f});
 }
@@ -229,14 +266,13 @@ static void add(struct commands *c, int i, const struct load *load)
 static const char *run(void *commands, int i, char why[DIE_MAX])
 {
 	struct commands *c = commands;
-	const char *error = prepare(c, why);
+	const char *error = prepare(c, why), *last = NULL;
+	const bool is_prepared = error == NULL && *c->stop == 0;
 	struct load load;
 
-	if (error == NULL && *c->stop == 0) {
+	if (is_prepared) {
 		gauge_begin(&c->gauge, NULL);
-		error = run_command(c, c->opt->command[i % (c->opt->n + 1)]);
-		if (error != NULL && !c->opt->show_output)
-			error = text_of("%s: --show-output prints what it says", error);
+		error = run_command(c, i % (c->opt->n + 1));
 	}
 	if (error == NULL && *c->stop == 0) {
 		gauge_after(&c->gauge, c->stop);
@@ -246,11 +282,13 @@ static const char *run(void *commands, int i, char why[DIE_MAX])
 	}
 	if (*c->stop > 0)
 		return "interrupted";
-	if (error != NULL)
-		return die_line(error, why);
-	if ((!isnan(load.load) && load.unsafe == 0) || !rounds_repeat(&c->rounds, load.unsafe))
+	if (error == NULL &&
+	    ((!isnan(load.load) && load.unsafe == 0) || !rounds_repeat(&c->rounds, load.unsafe)))
 		add(c, i, &load);
-	return NULL;
+	if (is_prepared)
+		last = run_aside(c, "--conclude", c->opt->conclude, why);
+	error = error != NULL ? error : last;
+	return error != NULL ? die_line(error, why) : NULL;
 }
 
 /*

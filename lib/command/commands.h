@@ -15,9 +15,11 @@
 
 struct command_options {
 	const char *command
-		[COMMANDS_MAX]; /* as sh(1) reads them: that of --vs from the second one on */
-	int n;                  /* of --vs */
-	const char *prepare;    /* the command before each run; NULL: none */
+		[COMMANDS_MAX];     /* as sh(1) reads them: that of --vs from the second one on */
+	int n;                      /* of --vs */
+	bool no_shell;              /* the commands are words, which nothing expands */
+	char **words[COMMANDS_MAX]; /* then: of each */
+	const char *prepare, *conclude; /* the commands before and behind each run; NULL: none */
 	bool show_output;
 	struct compare_options compare;
 };

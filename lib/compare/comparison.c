@@ -131,7 +131,9 @@ static int columns_of(const struct plan *p, bool brief, struct column column[COL
 			*c = (struct column){k, is_ratio != 0, brief,
 					     last == NULL || last->end != m[k].end ||
 						     last->is_of_load != m[k].is_of_load ||
-						     last->is_aside != m[k].is_aside,
+						     last->is_aside != m[k].is_aside ||
+						     (!is_ratio && !m[k].is_of_load &&
+						      !m[k].is_aside && m[k].ratio_key != NULL),
 					     0};
 			c->width = width_of(cell(p, NULL, 0, c));
 			for (i = 0; i < p->n; i++) {

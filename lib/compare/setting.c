@@ -145,7 +145,7 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
 		return error;
 	base = TO_RESTORE;
 	s->present = -1;
-	pid = shell_start(c->command, i == 0 ? SHELL_STAYS : SHELL_PRINTS);
+	pid = shell_start(c->command, NULL, i == 0 ? SHELL_STAYS : SHELL_PRINTS);
 	if (pid < 0) {
 		error = strerror(errno);
 	} else if (!shell_wait(pid, name_of(c), s->stop, UINT64_MAX, &error)) {
@@ -168,7 +168,7 @@ static const char *restore(const struct settings *s)
 
 	if (!shell_end_running())
 		return "a command that runs cannot be ended";
-	pid = shell_start(s->all[0].command, SHELL_STAYS);
+	pid = shell_start(s->all[0].command, NULL, SHELL_STAYS);
 	if (pid < 0)
 		return strerror(errno);
 	if (shell_wait(pid, name_of(&s->all[0]), NULL, until, &error))

@@ -1,12 +1,15 @@
 #include "lib/compare/shell.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "lib/load/keeper.h"
 
-#define END_NS  2000000000u /* for which a command may go on after SIGTERM */
-#define NAME_NS 5000000000u /* after which a command that runs is named */
+#define END_NS   2000000000u /* for which a command may go on after SIGTERM */
+#define SAID_MAX 200         /* bytes of a line */
+#define KEEP_MAX (1 << 20)   /* bytes of standard error */
+#define NAME_NS  5000000000u /* after which a command that runs is named */
 
 /* The command that was started last, in memory that the keeper shares. */
 struct running {
@@ -17,6 +20,11 @@ struct running {
 static struct running *running; /* NULL: shell_open() was not called */
 static const char *running_text;
 static int null; /* a descriptor of /dev/null */
+static int errors =
+	-1; /* that of the file to which a silent command prints errors; -1: none runs */
+static char said[SAID_MAX + 1];
+
+struct rusage shell_usage;
 
 /* Waits for the end of the program: no other process has the other end of the pipe. */
 static _Noreturn void keep(const int ends[2])
@@ -52,29 +60,88 @@ const char *shell_open(void)
 	return text_of("cannot start commands: %s", strerror(errno));
 }
 
-pid_t shell_start(const char *command, int how)
+/*
+ * The file is no pipe, as a pipe needs a reader beside what is measured, and the reader's end would be that of a daemon
+ * that the command leaves.
+ */
+static int open_errors(void)
+{
+	const int fd = memfd_create("stderr", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	return fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) == 0 ? fd : null;
+}
+
+/* Stores the last line of the file, which what the command has left cannot make larger from now on. */
+static void read_errors(void)
+{
+	struct stat st = {.st_size = 0};
+	const char *line;
+	ssize_t n;
+
+	fcntl(errors, F_ADD_SEALS, F_SEAL_GROW);
+	fstat(errors, &st);
+	n = pread(errors, said, SAID_MAX, st.st_size > SAID_MAX ? st.st_size - SAID_MAX : 0);
+	for (n = n > 0 ? n : 0; n > 0 && strchr(" \t\r\n", said[n - 1]) != NULL; n--)
+		;
+	said[n] = '\0';
+	for (line = said + n; line > said && strchr("\r\n", line[-1]) == NULL; line--)
+		;
+	memmove(said, line, strlen(line) + 1);
+	make_printable(said);
+	if (errors != null)
+		close(errors);
+	errors = -1;
+}
+
+const char *shell_said(void)
+{
+	return said;
+}
+
+void shell_forget(void)
+{
+	struct stat st;
+
+	if (fstat(errors, &st) == 0 && st.st_size > KEEP_MAX)
+		(void)!ftruncate(errors, 0);
+}
+
+pid_t shell_start(const char *command, char *const *words, int how)
 {
 	char *const argv[] = {"sh", "-c", (char *)command, NULL};
-	struct command_start c = {"/bin/sh", argv, {null, null, null}, true, &running->id};
+	struct command_start c = {words != NULL ? words[0] : "/bin/sh",
+				  words != NULL ? words : argv,
+				  {null, null, null},
+				  true,
+				  &running->id};
 	struct pollfd p = {.fd = STDERR_FILENO};
+	pid_t pid;
 
 	poll(&p, 1, 0);
 	if (how != SHELL_IS_SILENT && !(p.revents & POLLERR))
 		c.file[STDOUT_FILENO] = c.file[STDERR_FILENO] = STDERR_FILENO;
+	if (how == SHELL_IS_SILENT)
+		c.file[STDERR_FILENO] = errors = open_errors();
+	said[0] = '\0';
 	running->stays = how == SHELL_STAYS;
 	running_text = command;
-	return command_start(&c);
+	pid = command_start(&c);
+	if (pid < 0 && errors >= 0)
+		read_errors();
+	return pid;
 }
 
 /* Returns whether a command has ended, and stores how it failed. */
 static bool has_ended(pid_t pid, const char **error)
 {
 	int status = 0;
-	const pid_t ended = waitpid(pid, &status, WNOHANG);
+	const pid_t ended = wait4(pid, &status, WNOHANG, &shell_usage);
 
 	if (ended == 0 || (ended < 0 && errno == EINTR))
 		return false;
 	running->id = 0;
+	if (errors >= 0)
+		read_errors();
 	*error = ended < 0 ? text_of("the end of its command is not known: %s", strerror(errno))
 		 : WIFSIGNALED(status)
 			 ? text_of("its command was ended by signal %d", WTERMSIG(status))

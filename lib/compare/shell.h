@@ -4,11 +4,13 @@
  *
  *	error = shell_open();
  *	...
- *	pid = shell_start("ethtool -K eth0 tso off", SHELL_PRINTS);
+ *	pid = shell_start("ethtool -K eth0 tso off", NULL, SHELL_PRINTS);
  *	if (!shell_wait(pid, "--setting off", &stop, UINT64_MAX, &error))
  *		shell_end_running();
  */
 #pragma once
+
+#include <sys/resource.h>
 
 #include "common.h"
 
@@ -16,7 +18,7 @@
 
 enum {
 	SHELL_PRINTS,    /* what the command prints goes to standard error */
-	SHELL_IS_SILENT, /* or to /dev/null */
+	SHELL_IS_SILENT, /* or to /dev/null; its standard error to a file in memory */
 	SHELL_STAYS      /* it prints, and it runs to its end even if the program is killed */
 };
 
@@ -24,10 +26,10 @@ enum {
 const char *shell_open(void);
 
 /*
- * Starts a command.  Its standard input is /dev/null; so is its output, too, if nobody reads standard error.  It has the
+ * Starts a command: sh(1) reads the text, unless the command has `words` of its own.  Its standard input is /dev/null; so is its output, too, if nobody reads standard error.  It has the
  * signals that become_as_started() restores.  Returns its id, or -1 with errno.  A signal handler may call it.
  */
-pid_t shell_start(const char *command, int how);
+pid_t shell_start(const char *command, char *const *words, int how);
 
 /*
  * Waits until a command has ended, and stores NULL, or how it failed: `its command ended with status 1`.  Returns false
@@ -36,6 +38,13 @@ pid_t shell_start(const char *command, int how);
  */
 bool shell_wait(pid_t pid, const char *what, const _Atomic int *stop, uint64_t until,
 		const char **error);
+
+/* The CPU time, and the last line on standard error of a silent command, which may be empty: of the one that ended last. */
+extern struct rusage shell_usage;
+const char *shell_said(void);
+
+/* To be called about once a second while a silent command runs: forgets what it printed, if that is more than 1 MiB. */
+void shell_forget(void);
 
 /*
  * Ends a command, and what it has started and left in its process group, by SIGTERM, and after 2 seconds by SIGKILL.  It

@@ -101,6 +101,21 @@ static double cost_half_of_request(const struct figures *f)
 	return figures_cost_half(f, f->requests.n);
 }
 
+static double seconds_of(const struct timeval *t)
+{
+	return (double)t->tv_sec + 1e-6 * (double)t->tv_usec;
+}
+
+struct command_figures command_figures_of(const struct rusage *usage)
+{
+	return (struct command_figures){seconds_of(&usage->ru_utime), seconds_of(&usage->ru_stime)};
+}
+
+static double user_system_seconds(const struct figures *f)
+{
+	return f->command.user + f->command.system;
+}
+
 static double part_of(double part, double all)
 {
 	return all > 0 && !isnan(part) ? fmin(fmax(part, 0) / all, 1) : NAN;
@@ -260,6 +275,11 @@ const struct figure figure_table[] = {
 	{"cpu_seconds", NULL, NUMBER(CPU_SECONDS, host.load), IN(COMMAND)},
 	{"cpu_seconds_uncertainty", NULL, DERIVED(CPU_SECONDS, cpu_seconds_uncertainty),
 	 IN(COMMAND)},
+	{"user_seconds", KEPT("user_seconds"), NUMBER(SECONDS, command.user), IN(COMMAND),
+	 TEXT(NONE, "user, seconds")},
+	{"system_seconds", KEPT("system_seconds"), NUMBER(SECONDS, command.system), IN(COMMAND),
+	 TEXT(NONE, "system, seconds")},
+	{"user_system_seconds", NULL, DERIVED(SECONDS, user_system_seconds), IN(COMMAND)},
 	{"baseline", NULL, NUMBER(BASELINE, host.baseline), IN(HOST)},
 	{"baseline_tasks_percent", KEPT("baseline_tasks"), NUMBER(SHARE, host.others), IN(HOST)},
 	{"drift_percent", KEPT("drift"), NUMBER(CHANGE, host.drift), IN(HOST)},

@@ -21,6 +21,8 @@
  */
 #pragma once
 
+#include <sys/resource.h>
+
 #include "lib/load/counters.h"
 #include "lib/load/load.h"
 
@@ -36,6 +38,11 @@ struct waits {
 	double elapsed; /* the sum of the streams' times */
 	double cwnd_limited, pacing_limited;
 	double mean_rtt, max_rtt, mean_cwnd, max_cwnd; /* us, bytes */
+};
+
+/* The CPU time of a command's own processes, in seconds. */
+struct command_figures {
+	double user, system;
 };
 
 /* Of kernel TLS, in the direction of the data.  The texts are empty without TLS, or if they are not known. */
@@ -87,6 +94,7 @@ struct figures {
 	struct zerocopy_figures zerocopy; /* of a method that uses MSG_ZEROCOPY */
 	struct tls_figures tls;
 	struct request_figures requests;
+	struct command_figures command; /* whose load it is */
 	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
 	char kernel[RELEASE_SIZE]; /* the release of its kernel; empty: not known */
 	char boot[HASH_SIZE];      /* which boot of which kernel; empty: not known */
@@ -210,6 +218,9 @@ void figures_add(struct figures *sum, const struct figures *f);
 /* How many of something, or KiB of the bytes, per second; 0 if no time passed. */
 double per_second(double n, double seconds);
 double kib_per_second(const struct figures *f);
+
+/* What wait4(2) tells of a command and of those of its processes that were waited for. */
+struct command_figures command_figures_of(const struct rusage *usage);
 
 /* The share of the bytes that the receiver's kernel mapped instead of copying them. */
 double figures_mapped(const struct figures *f);

@@ -2,15 +2,18 @@
 
 #include "lib/report/units.h"
 
-/* What a command took: time, CPU time, and that of the tasks. */
-static void print_command(const struct load *l, struct wrap *line)
+/* What a command took: time, CPU time of its processes, that of the machine, and that of the tasks. */
+static void print_command(const struct period *p, struct wrap *line)
 {
+	const struct load *l = &p->load;
 	const double all = l->cpus * l->seconds;
 
 	wrap_add(line, "; ", "took %.3f s", l->seconds);
+	wrap_add(line, ", ", "user %.3f s", p->own.user);
+	wrap_add(line, ", ", "system %.3f s", p->own.system);
 	if (isnan(l->load))
 		return;
-	wrap_add(line, ", ", "%.3f s of CPU time", l->load * all);
+	wrap_add(line, "; ", "%.3f s of CPU time", l->load * all);
 	if (!isnan(l->tasks))
 		wrap_add(line, ", ", "CPU time of tasks %.3f s", l->tasks * all);
 }
@@ -43,7 +46,7 @@ void period_print(const struct period *p, bool accounting)
 		wrap_add(&line, ", ", "cpu%d %s", p->cpus->id[i],
 			 load_text(p->each[i].load, NAN, p->each[i].unsafe));
 	if (p->is_command)
-		print_command(l, &line);
+		print_command(p, &line);
 	if (l->baseline == BASELINE_OWN)
 		wrap_add(&line, "; ", "%s", baselines_format(l));
 	figures_init(&f);
@@ -64,20 +67,23 @@ void period_json(const struct period *p, const struct environment *start)
 
 	figures_init(&f);
 	f.host = p->load;
+	f.seconds = p->load.seconds;
 	json_report_open(&j);
 	if (start != NULL) {
 		json_open(&j, "start", '{');
 		environment_json_start(&j, start, NULL, clock_ns(CLOCK_REALTIME));
 		json_close(&j, '}');
 	}
-	if (p->run == 0) {
-		json_number(&j, "seconds", p->load.seconds);
-	} else {
+	if (p->run > 0) {
 		json_count(&j, "run", (uint64_t)p->run);
 		json_string(&j, "command", p->command);
 		json_string(&j, "setting", p->setting);
-		f.seconds = p->load.seconds;
+	}
+	if (p->is_command) {
+		f.command = p->own;
 		json_rows(&j, &f, IN_COMMAND);
+	} else {
+		json_number(&j, "seconds", f.seconds);
 	}
 	json_rows(&j, &f, IN_HOST);
 	json_open(&j, "load_by_cpu", '[');

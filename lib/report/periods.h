@@ -11,12 +11,14 @@
 #include "lib/load/load.h"
 #include "lib/load/statistics.h"
 #include "lib/report/environment.h"
+#include "lib/report/figures.h"
 
 struct period {
 	struct load load; /* of all CPUs */
 	const struct cpus *cpus;
 	const struct load *each; /* of each of the CPUs; NULL: not to be printed */
 	bool is_command;
+	struct command_figures own; /* of a command */
 	int run; /* of a comparison, and its command and setting; 0: it is none */
 	const char *command, *setting;
 };

@@ -108,9 +108,9 @@ it 'zcc -c -f FILE: that calibration is used, and the baseline is a file'; ( beg
 	jq -e '.end.host | .baseline == "file" and (has("drift_percent") | not)' out
 	not grep 'own baselines' err
 ); ok
-it 'cyclesoak -r 2 --prepare, --setting: the soakers run beside COMMAND alone'; ( begin; need ps
+it 'cyclesoak -r 2 --prepare, --conclude, --setting: the soakers run beside COMMAND alone'; ( begin; need ps
 	see='ps -o comm= --ppid $PPID'
-	soaking "$cyclesoak" -f good -r 2 --prepare "$see >>prepared" -- "$see >>ran"
+	soaking "$cyclesoak" -f good -r 2 --prepare "$see >>prepared" --conclude "$see >>prepared" -- "$see >>ran"
 	grep zc-keeper ran
 	not grep zc-keeper prepared
 	BUSY_TURNS=0 # what is measured does not matter

@@ -11,9 +11,9 @@ find_hastening
 compare() { "$cyclesoak" --idle "$@"; }
 log_has() { [ "$(paste -s -d ' ' log)" = "$1" ]; }
 
-beside 'commands run once a round, every second round in reverse, with --prepare before each; a row for each'; ( begin; need jq
-	exits 0 compare -r 3 --vs 'echo b >>log; sleep 0.01' --prepare 'echo p >>log' --save plan.tsv -- sh -c 'echo a >>log; sleep 0.01'
-	log_has 'p a p b p b p a p a p b'
+beside 'commands run once a round, every second round in reverse, with --prepare before and --conclude behind each; a row for each'; ( begin; need jq
+	exits 0 compare -r 3 --vs 'echo b >>log; sleep 0.01' --prepare 'echo p >>log' --conclude 'echo c >>log' --save plan.tsv -- sh -c 'echo a >>log; sleep 0.01'
+	log_has 'p a c p b c p b c p a c p a c p b c'
 	grep -A 9 '^3 rounds of 2 runs' out >rows
 	grep -E "^sh -c 'echo a >>log; sleep 0.01' +.*0\.[0-9]{3} \+-" rows
 	grep -E '^echo b >>log; sleep 0.01 +.*0\.[0-9]{3} \+-' rows
@@ -71,12 +71,43 @@ ends()
 		grep '^1 round of 2 runs' out
 	) & later
 }
+beside 'a command that fails: the last line of its standard error is in the message, printable and cut, though a child has it open'; ( begin; need jq
+	exits 125 compare -r 1 --conclude 'echo c >>log' --vs 'sleep 1000 & echo $! >child; printf "first\rla\033st \n\n" >&2; exit 5' -- true
+	remember "$(cat child)"
+	kill "$(cat child)"
+	tail -n 1 err | grep ': its command ended with status 5: la?st$'
+	log_has 'c c'
+	exits 125 compare -r 1 --json -- 'head -c 2m /dev/zero >&2; printf %0300d 7 >&2; exit 5'
+	tail -n 1 out | jq -e '.error | test(": its command ended with status 5: 0{199}7$")'
+) & later
+beside 'the CPU time of the processes of a command, also without a load: in text, JSON and --against'; ( begin; need jq
+	spin='i=0; while [ $i -lt 50000 ]; do i=$((i + 1)); done'
+	exits 0 compare -- sh -c "$spin"
+	paste -sd ' ' out | grep -E '; took [0-9.]+ s, +user 0\.[0-9]+ s, +system [0-9.]+ s'
+	exits 0 compare -r 2 --vs "$spin" --save own.zc --json -- :
+	jq -s . out >all
+	holds all 'all(.[:4][]; .user_system_seconds - .user_seconds - .system_seconds | fabs < 1e-9)' \
+	    '.[4].comparison.runs | .[1].user_system_seconds.mean > 2 * .[0].user_system_seconds.mean and .[1].user_system_seconds_ratio.ratio > 2' \
+	    'all(.[4].comparison.runs[].counts; .user_seconds.mean >= 0 and .system_seconds.mean >= 0)'
+	exits 0 compare -r 1 --vs "$spin" --against own.zc -- :
+	grep -E '^run.*  user\+system' out
+) & later
+beside '--no-shell: a command is split into words, which nothing expands'; ( begin
+	exits 0 compare -r 1 --no-shell --show-output --vs "printf '%s|' 'a  b' \$HOME \"x'y\" *" -- printf '%s;' '$0' "a'b"
+	grep -F "a  b|\$HOME|x'y|*|" err
+	grep -F "\$0;a'b;" err
+	exits 125 compare -r 1 --no-shell -- nosuch -x
+	grep -x 'cyclesoak: round 1: cannot run nosuch: No such file or directory' err
+) & later
+
 hint=': --show-output prints what it says'
 second='[ $(grep -c b log) -lt 2 ] ||'
 ends "round 2, echo b >>log; $second exit 3: its command ended with status 3$hint" --vs "echo b >>log; $second exit 3" -- true
 ends "round 2, echo b >>log; $second kill -9 \$\$: its command was ended by signal 9$hint" --vs "echo b >>log; $second kill -9 \$\$" -- true
 ends "round 2, echo b >>log; $second no-such: its command ended with status 127" --show-output --vs "echo b >>log; $second no-such" -- true
 ends 'round 2, exit 0: --prepare: its command ended with status 4' --prepare 'echo p >>log; [ $(grep -c p log) -lt 3 ] || exit 4' \
+    --vs 'exit 0' -- true
+ends 'round 2, exit 0: --conclude: its command ended with status 4' --conclude 'echo c >>log; [ $(grep -c c log) -lt 3 ] || exit 4' \
     --vs 'exit 0' -- true
 
 # interrupted TITLE STATUS SIGNAL... COMMAND: they end the command of the second round, with all that it has started
@@ -199,5 +230,6 @@ it 'usage: options that cannot be'; ( begin
 	grep 'one setting compares nothing' err
 	exits 125 "$cyclesoak" --prepare true -- true
 	grep -- '--prepare: only with -r or --vs' err
+	fails_with 125 "^cyclesoak: --no-shell: 'a \"b': a quote has no end$" "$cyclesoak" --no-shell --vs 'a "b' -- true
 ); ok
 finish

@@ -13,6 +13,7 @@ static struct period command(const struct cpus *cpus, const struct load *each)
 	p.load.tasks = 0.25;
 	p.load.seconds = 2;
 	p.load.cpus = 2;
+	p.own = (struct command_figures){.user = 0.25, .system = 0.125};
 	return p;
 }
 
@@ -36,8 +37,9 @@ int main(void)
 	capture(STDOUT_FILENO);
 	p.each = NULL;
 	period_print(&p, false);
-	has(captured(), " 3.000 s of CPU time,\n  CPU time of tasks 1.000 s\n",
-	    "CPU time, and that of the tasks, is the sum of all CPUs");
+	has(captured(),
+	    "; took 2.000 s, user 0.250 s, system 0.125 s;\n  3.000 s of CPU time, CPU time of tasks 1.000 s\n",
+	    "CPU time, and that of the tasks, is the sum of all CPUs; that of its processes stands before");
 	p.each = each;
 	p.load.rates.cpu[CPU_USER] = 0.25;
 	capture(STDOUT_FILENO);
