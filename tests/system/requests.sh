@@ -224,8 +224,9 @@ beside 'zcc --request -r, --vs, --save: a row for each size and other run, with 
 	    all(.connections_per_second.mean > 0 and .latency_p50_us.mean > 0 and .stalled_percent.mean >= 0 and .p99_ratio.ratio > 0 and (has("bits_per_second") | not)) and
 	    (.[2].rate_ratio.ratio | . > 0 and . != 1))' last
 	exits 0 "$BIN/zcc" --compare saved --json
-	jq -c .comparison.runs last >runs
-	jq -c .comparison.runs out | diff - runs
+	means() { jq -c '.comparison.runs[] | [.words, (.connections_per_second, .latency_p50_us, .latency_p999_us | .mean * 100 | round)]' "$1"; }
+	means last >runs
+	means out | diff - runs
 	[ "$(grep -c " requests=40\.0* .*	received=.* reads=40 .*	local=1$" saved)" -eq 6 ]
 	exits 0 "$BIN/zcc" --compare saved
 	no_wider 80 out
