@@ -44,6 +44,7 @@ name_check()
 }
 begin()
 {
+	[ -z "$TIMES" ] || { check_from=$(date +%s.%N); trap 'echo "$check_from $(date +%s.%N) ${0##*/} $what" >>"$TIMES"' EXIT; }
 	set -e
 	[ -z "$cell" ] || cd "$cell"
 	[ -z "$ONLY" ] || echo "$what" | grep -Eq -e "$ONLY" || exit 78
