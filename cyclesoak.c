@@ -220,7 +220,7 @@ static int compare(struct commands *c)
 	if (stop > 0)
 		settings_finish(stop);
 	if (error != NULL)
-		warnx("%s", error);
+		warnx("%s", printable(error));
 	return error == NULL ? c->comparison.status : EXIT_COMMAND;
 }
 
@@ -310,7 +310,8 @@ static const struct option_row rows[] = {
 	 AT(FLAG, commands.no_shell), .only_with = COMPARES},
 	{"", "show-output", NULL, "print the output of the commands on standard error",
 	 AT(FLAG, commands.show_output), .only_with = COMPARES},
-	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",
+	{"", "retry", "N",
+	 "repeat a run up to N times if it fails or its load is unsafe (default 0)",
 	 AT(INT, commands.compare.retries), .max = 1000, .only_with = COMPARES},
 	{.help = "", .is_neutral = true},
 	COMPARE_OPTIONS(struct soak_options, commands.compare),

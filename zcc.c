@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 	if (run.stop > 0)
 		settings_finish(run.stop);
 	if (error != NULL)
-		warnx("%s", error);
+		warnx("%s", printable(error));
 	/* Threads of a run that is broken may still use what main has. */
 	exit(error == NULL ? trials.comparison.status : EXIT_FAILURE);
 }

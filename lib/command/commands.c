@@ -234,32 +234,26 @@ static const char *prepare(struct commands *c, char why[DIE_MAX])
 }
 
 /* Adds what a run measured to the plan, and with --json, -B or -d prints it. */
-static void add(struct commands *c, int i, const struct load *load)
+static void add(struct commands *c, int i, const struct figures *f, const struct load *each)
 {
 	const struct plan_run *run = &c->plan.run[i];
-	struct period p = {.load = *load,
+	struct period p = {.load = f->host,
 			   .cpus = &c->gauge.file.cpus,
 			   .is_command = true,
-			   .own = command_figures_of(&shell_usage),
+			   .own = f->command,
+			   .each = each,
 			   .run = c->plan.added + 1,
 			   .command = run->value[RUN_WORDS],
 			   .setting = run->value[RUN_SETTING]};
-	struct figures f;
 
-	if (c->json || c->per_cpu)
-		p.each = gauge_load_each(&c->gauge, load->unsafe);
 	if (c->json) {
 		period_json(&p, p.run == 1 ? &c->environment : NULL);
 	} else if (c->debug || c->per_cpu) {
 		report("%s:\n", c->gauge.said.place);
 		period_print(&p, c->debug);
 	}
-	figures_init(&f);
-	f.host = *load;
-	f.seconds = load->seconds;
-	f.command = p.own;
 	note(c);
-	rounds_add(&c->rounds, i, &(struct ends){.sent = &f});
+	rounds_add(&c->rounds, i, &(struct ends){.sent = f});
 }
 
 /* Run i of the plan. */
@@ -268,7 +262,8 @@ static const char *run(void *commands, int i, char why[DIE_MAX])
 	struct commands *c = commands;
 	const char *error = prepare(c, why), *last = NULL;
 	const bool is_prepared = error == NULL && *c->stop == 0;
-	struct load load;
+	const struct load *each = NULL;
+	struct figures f;
 
 	if (is_prepared) {
 		gauge_begin(&c->gauge, NULL);
@@ -276,19 +271,25 @@ static const char *run(void *commands, int i, char why[DIE_MAX])
 	}
 	if (error == NULL && *c->stop == 0) {
 		gauge_after(&c->gauge, c->stop);
-		gauge_load(&c->gauge, &load);
-		gauge_say(&c->gauge, &load, false);
-		c->seconds = fmax(c->seconds, load.seconds);
+		figures_init(&f);
+		gauge_load(&c->gauge, &f.host);
+		f.seconds = f.host.seconds;
+		f.command = command_figures_of(&shell_usage);
+		if (c->json || c->per_cpu)
+			each = gauge_load_each(&c->gauge, f.host.unsafe);
+		gauge_say(&c->gauge, &f.host, false);
+		c->seconds = fmax(c->seconds, f.seconds);
 	}
+	if (is_prepared && *c->stop == 0)
+		last = run_aside(c, "--conclude", c->opt->conclude, why);
 	if (*c->stop > 0)
 		return "interrupted";
-	if (error == NULL &&
-	    ((!isnan(load.load) && load.unsafe == 0) || !rounds_repeat(&c->rounds, load.unsafe)))
-		add(c, i, &load);
-	if (is_prepared)
-		last = run_aside(c, "--conclude", c->opt->conclude, why);
 	error = error != NULL ? error : last;
-	return error != NULL ? die_line(error, why) : NULL;
+	if (error != NULL)
+		error = die_line(error, why);
+	if (!rounds_repeat(&c->rounds, i, &(struct ends){.sent = &f}, error) && error == NULL)
+		add(c, i, &f, each);
+	return error;
 }
 
 /*
@@ -334,24 +335,24 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 					  .json = c->json,
 					  .begin_json = begin_json,
 					  .arg = c};
-	if (c->opt->compare.dry) {
-		comparison_print_runs(comparison);
-		plan_close(&c->plan);
-		return NULL;
-	}
 	c->rounds = (struct rounds){.comparison = comparison,
 				    .gauge = &c->gauge,
 				    .stop = c->stop,
 				    .once = run,
 				    .arg = c};
 	rounds_read_or_die(&c->rounds);
+	if (c->opt->compare.dry) {
+		comparison_print_runs(comparison);
+		rounds_close(&c->rounds);
+		plan_close(&c->plan);
+		return NULL;
+	}
 	gauge_prepare_or_die(&c->gauge, c->setup);
 	error = shell_open();
 	if (error != NULL)
 		die("%s", error);
 	settings_catch();
-	if (!c->json)
-		comparison_print_size(comparison);
+	comparison_print_size(comparison);
 	error = rounds_run(&c->rounds, why);
 	gauge_close(&c->gauge);
 	print(c, error);

@@ -414,12 +414,12 @@ static void json_difference(const char *key, const char *before, const char *now
 	json_string(json, NULL, key + strspn(key, "-"));
 }
 
-static void print_command(const char *which, const struct plan *p)
+static void print_words(const char *head, const char *text)
 {
-	char *rest = strdupa(plan_fact(p, "command")), *word;
+	char *rest = strdupa(text), *word;
 	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
 
-	wrap_add(&w, "", "command %s:", which);
+	wrap_add(&w, "", "%s:", head);
 	while ((word = strsep(&rest, " ")) != NULL)
 		wrap_add(&w, " ", "%s", printable(word));
 	report("\n");
@@ -432,8 +432,8 @@ static void print_differences(const struct plan *now, const struct plan *then)
 
 	facts_compare(now, then, print_difference, &options);
 	if (options) {
-		print_command("before", then);
-		print_command("now", now);
+		print_words("command before", plan_fact(then, "command"));
+		print_words("command now", plan_fact(now, "command"));
 	}
 }
 
@@ -443,11 +443,35 @@ static void print_rounds(const struct plan *p, int rounds, const char *more)
 	       plural((uint64_t)p->n), more);
 }
 
+/* What the limit needs, and what there is; without a report in text on stderr. */
+static void print_gate(const struct comparison *c)
+{
+	const struct plan *p = c->plan;
+	const int now = plan_sessions(p->earlier) + 1, before = plan_sessions(p->before);
+	const char *text = text_of("--fail-above %g%%: at least %d of %d rounds must count",
+				   c->opt->fail_above, VERDICT_NEEDS, c->opt->rounds);
+
+	if (p->before != NULL)
+		text = text_of(
+			"--fail-above %g%%: %d save session%s before, and %d now with this one; "
+			"%d a side are needed%s",
+			c->opt->fail_above, before, plural((uint64_t)before), now, VERDICT_NEEDS,
+			before < VERDICT_NEEDS || now < VERDICT_NEEDS ? ": not judged yet" : "");
+	if (c->json || c->quiet)
+		warnx("%s", text);
+	else
+		report("%s\n", text);
+}
+
 void comparison_print_size(const struct comparison *c)
 {
 	const int runs = c->plan->n * c->opt->rounds;
 	const double seconds = runs * c->seconds;
 
+	if (c->opt->fail_above > 0)
+		print_gate(c);
+	if (c->json || c->quiet)
+		return;
 	report("%s%d run%s", c->opt->precision > 0 ? "at most " : "", runs, plural((uint64_t)runs));
 	if (seconds >= 100)
 		report(", about %s minutes", grouped(seconds / 60));
@@ -677,14 +701,30 @@ static void print_json(struct comparison *c, const char *error)
 	for (i = 0; i < p->n; i++)
 		json_run(&j, p, i);
 	json_close(&j, ']');
+	json_open(&j, "failed_runs", '[');
+	for (i = 0; i < p->failures; i++)
+		json_string(&j, NULL, p->failure[i]);
+	json_close(&j, ']');
 	if (c->opt->fail_above > 0 && error == NULL)
 		c->status = verdict_print(p, c->opt->fail_above / 100, &j);
 	json_close(&j, '}');
 	json_report_close(&j, error);
 }
 
+/* The runs that failed in the end, which no figure has, of all sessions. */
+static void print_failures(const struct plan *p, const char *before)
+{
+	int i;
+
+	for (; p != NULL; p = p->earlier)
+		for (i = 0; i < p->failures; i++)
+			print_words(text_of("%somitted", before), p->failure[i]);
+}
+
 static void print_doubts(const struct comparison *c)
 {
+	print_failures(c->plan->before, "before: ");
+	print_failures(c->plan, c->plan->before != NULL ? "now: " : "");
 	if (c->plan->before != NULL)
 		print_unsafe(c->plan->before, "before: ");
 	print_unsafe(c->plan, c->opt->compare != NULL ? "now: " : "");
@@ -753,16 +793,16 @@ static void print_text(const struct comparison *c)
 void comparison_print(struct comparison *c, const char *error)
 {
 	plan_compute(c->plan, false);
-	if (c->json) {
+	if (c->json)
 		print_json(c, error);
-		return;
-	}
-	if (c->opt->brief)
+	else if (c->opt->brief)
 		print_brief(c);
 	else
 		print_text(c);
-	if (c->opt->fail_above > 0 && error == NULL)
+	if (!c->json && c->opt->fail_above > 0 && error == NULL)
 		c->status = verdict_print(c->plan, c->opt->fail_above / 100, NULL);
+	if (c->plan->failures > 0 && c->opt->compare == NULL && c->status == EXIT_SUCCESS)
+		c->status = EXIT_FAILURE;
 }
 
 /* How a load was measured. */

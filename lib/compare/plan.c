@@ -46,6 +46,9 @@ void plan_close(struct plan *p)
 		free(p->fact[i].value);
 	}
 	free(p->fact);
+	for (i = 0; i < p->failures; i++)
+		free(p->failure[i]);
+	free(p->failure);
 	free(p->figure);
 	free(p->doubts);
 	free(p->result);
@@ -179,8 +182,7 @@ static const struct figure *row_of(const struct plan_kind *kind, int measure)
 	return row[measure];
 }
 
-/* The figures that have the load of this host, and of the other: NULL if there is no other. */
-static void hosts_of(const struct ends *ends, const struct figures *host[2])
+void plan_hosts(const struct ends *ends, const struct figures *host[2])
 {
 	host[0] = ends->local ? figures_of_host(ends->sent, ends->received) : ends->sent;
 	host[1] = ends->local ? NULL : ends->received;
@@ -197,8 +199,9 @@ void plan_add(struct plan *p, int i, const struct ends *ends)
 	int k;
 
 	make_room(p);
-	hosts_of(ends, host);
-	p->of_requests = !isnan(ends->sent->requests.n);
+	plan_hosts(ends, host);
+	if (ends->sent != NULL)
+		p->of_requests = !isnan(ends->sent->requests.n);
 	figure = p->figure + (p->rounds * p->n + i) * p->kind->measures;
 	for (k = 0; k < p->kind->measures; k++, m++) {
 		f = host[m->end];
@@ -217,7 +220,9 @@ void plan_add(struct plan *p, int i, const struct ends *ends)
 	run->unsafe_rounds += unsafe != 0;
 	for (k = 0; k < UNSAFE_REASONS; k++)
 		p->unsafe_runs[k] += (unsafe & 1u << k) != 0;
-	if (end[1] != NULL && p->added < p->n)
+	if (end[0] == NULL)
+		; /* it failed */
+	else if (end[1] != NULL && p->added < p->n)
 		strcpy(run->receiver, end[1]->method);
 	else if (end[1] == NULL || strcmp(run->receiver, end[1]->method) != 0)
 		run->receiver[0] = '\0';
@@ -229,6 +234,15 @@ bool plan_has(const struct plan *p, int measure)
 	const struct measure *m = &p->kind->measure[measure];
 
 	return p->of_requests ? !m->is_of_bytes : !m->is_of_requests;
+}
+
+void plan_fail(struct plan *p, int i, const char *why)
+{
+	p->failure = reallocarray(p->failure, (size_t)p->failures + 1, sizeof(*p->failure));
+	if (p->failure == NULL)
+		die_errno("a plan");
+	p->failure[p->failures++] = copy_of(why);
+	plan_add(p, i, &(struct ends){.sent = NULL});
 }
 
 double plan_figure(const struct plan *p, int i, int measure, int round)

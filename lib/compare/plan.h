@@ -101,6 +101,8 @@ struct plan {
 	int room;                        /* rounds that there is memory for */
 	struct fact *fact;
 	int facts;
+	char **failure; /* why runs failed, behind their places */
+	int failures;
 	bool safe_only;        /* figures of an unsafe load do not count */
 	struct result *result; /* of each measure of each run; NULL: they are not computed */
 	struct plan *earlier;  /* the session before, of the same plan, or NULL */
@@ -144,8 +146,14 @@ struct ends {
 	bool local; /* both ends are on one host, whose load either may have measured */
 };
 
+/* The figures that have the load of this host, and of the other: NULL if there is no other. */
+void plan_hosts(const struct ends *ends, const struct figures *host[2]);
+
 /* Adds run i of a round; the last of them completes the round. */
 void plan_add(struct plan *p, int i, const struct ends *ends);
+
+/* Adds run i of a round, which failed: it has no figure. */
+void plan_fail(struct plan *p, int i, const char *why);
 
 /* Whether runs of this kind have a measure. */
 bool plan_has(const struct plan *p, int measure);

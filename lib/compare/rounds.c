@@ -3,8 +3,10 @@
 #include <limits.h>
 
 #include "lib/compare/verdict.h"
+#include "lib/report/units.h"
 
 #define PRECISE_ROUNDS 30         /* at most, with --precision, unless -r is given */
+#define RETRY_SECONDS  0.5        /* before a run is repeated that failed */
 #define LOOK_NS        100000000u /* how often a wait looks whether it is to end */
 
 bool rounds_settle(struct compare_options *opt, int runs)
@@ -51,7 +53,8 @@ void rounds_read_or_die(struct rounds *r)
 	if (opt->save != NULL) {
 		p->kept = saved_read_or_die(p->kind, "--save", opt->save);
 		comparison_check_or_die(p, p->kept, "--save", opt->save);
-		saved_try_or_die(p, opt->save);
+		if (!opt->dry)
+			saved_try_or_die(p, opt->save);
 	}
 	if (opt->against != NULL) {
 		p->before = read_or_die(p->kind, "--against", opt->against);
@@ -62,13 +65,71 @@ void rounds_read_or_die(struct rounds *r)
 	}
 }
 
+/*
+ * Returns the reasons that make the load of a run unsafe at either end.  *is_missing: that of this host was asked for, and
+ * is not known.
+ */
+static unsigned doubts_of(const struct plan *p, int run, const struct ends *ends, bool *is_missing)
+{
+	const bool is_wanted = plan_value(&p->run[run], RUN_INSTRUMENT)[0] != '\0';
+	const struct figures *host[2];
+	const struct load *l;
+
+	plan_hosts(ends, host);
+	l = &host[0]->host;
+	*is_missing = is_wanted && isnan(l->load);
+	return (is_wanted || !isnan(l->load) ? l->unsafe : 0) |
+	       (host[1] != NULL ? host[1]->host.unsafe : 0);
+}
+
+bool rounds_go_on(const struct rounds *r)
+{
+	return r->comparison->is_wanted && r->comparison->opt->retries > 0;
+}
+
+bool rounds_repeat(struct rounds *r, int run, const struct ends *ends, const char *error)
+{
+	const struct plan *p = r->comparison->plan;
+	const int most = r->comparison->opt->retries;
+	bool is_missing = false;
+	unsigned doubts = error == NULL ? doubts_of(p, run, ends, &is_missing) : 0;
+
+	/* Other reasons have had a line that says what helps. */
+	if (doubts & UNSAFE_BASELINE_BUSY && is_missing && r->place != NULL &&
+	    p->added + r->retry == 0)
+		warnx("%s: the load is not measured: the machine is not idle: end other programs, or give "
+		      "--wait-idle SECS",
+		      r->place);
+	r->repeats = (error != NULL || ((is_missing || doubts != 0) && !r->is_hopeless)) &&
+		     r->retry < most && *r->stop <= 0;
+	if (r->repeats && error != NULL)
+		warnx("%s: the run is repeated, %d of %d", printable(error), r->retry + 1, most);
+	else if (r->repeats && (!is_missing || doubts != r->missing))
+		warnx("the load is %s (%s): the run is repeated, %d of %d",
+		      is_missing ? "not measured" : "unsafe", limits_format(doubts), r->retry + 1,
+		      most);
+	r->missing = is_missing ? doubts : 0;
+	return r->repeats;
+}
+
 void rounds_add(struct rounds *r, int run, const struct ends *ends)
 {
 	struct plan *p = r->comparison->plan;
+	bool is_missing;
 
 	if (r->comparison->opt->save != NULL)
 		saved_run(&r->saving, p, run, ends, NULL);
+	(void)doubts_of(p, run, ends, &is_missing);
+	r->is_measured |= !is_missing;
 	plan_add(p, run, ends);
+}
+
+static void wait_for(const struct rounds *r, double seconds)
+{
+	const uint64_t until = now_ns() + (uint64_t)(1e9 * seconds);
+
+	while (now_ns() < until && *r->stop <= 0)
+		sleep_ns(LOOK_NS);
 }
 
 /* Enters the setting of a run, which varies slowest, and waits until it has settled. */
@@ -78,7 +139,6 @@ static const char *enter(struct rounds *r, int run, char why[DIE_MAX])
 	const int setting = s->n > 0 ? run / (r->comparison->plan->n / s->n) : 0;
 	double seconds = r->comparison->opt->settle;
 	const char *error;
-	uint64_t until;
 
 	if (s->n == 0 || s->present == setting)
 		return NULL;
@@ -86,9 +146,8 @@ static const char *enter(struct rounds *r, int run, char why[DIE_MAX])
 	error = setting_enter(s, setting, why);
 	if (error == NULL && r->entered != NULL)
 		seconds = fmax(seconds, r->entered(r->arg, run));
-	until = now_ns() + (uint64_t)(1e9 * seconds);
-	while (error == NULL && now_ns() < until && *r->stop <= 0)
-		sleep_ns(LOOK_NS);
+	if (error == NULL)
+		wait_for(r, seconds);
 	return error != NULL ? die_line(error, why) : NULL;
 }
 
@@ -116,9 +175,20 @@ static const char *make_run(struct rounds *r, int run, char why[DIE_MAX])
 			error = r->once(r->arg, run, why);
 		}
 		r->retry++;
+		r->repeated += r->repeats;
+		if (r->repeats && error != NULL) /* the cause may pass */
+			wait_for(r, RETRY_SECONDS);
 	} while (r->repeats && *r->stop <= 0);
 	die_about(NULL);
 	return *r->stop > 0 ? "interrupted" : error;
+}
+
+static const char *all_failed(struct plan *p, char why[DIE_MAX])
+{
+	snprintf(why, DIE_MAX, "all runs of round %d failed", p->rounds);
+	if (p->failures == p->added)
+		p->rounds = 0; /* there is nothing to print */
+	return why;
 }
 
 const char *rounds_run(struct rounds *r, char why[DIE_MAX])
@@ -126,21 +196,38 @@ const char *rounds_run(struct rounds *r, char why[DIE_MAX])
 	const struct compare_options *opt = r->comparison->opt;
 	struct plan *p = r->comparison->plan;
 	const char *error = NULL;
-	int i, k, rounds;
+	int i, k, rounds, failed;
 
 	r->settings = opt->settings;
 	r->settings.stop = r->stop;
 	while (p->rounds < opt->rounds && error == NULL && *r->stop <= 0) {
 		rounds = p->rounds;
+		r->is_measured = false;
+		failed = 0;
 		for (k = 0; k < p->n && error == NULL && *r->stop <= 0; k++) {
 			i = plan_turn(p, k);
 			error = make_run(r, i, why);
-			if (error != NULL && *r->stop <= 0 && opt->save != NULL)
+			if (error == NULL || *r->stop > 0)
+				continue;
+			if (opt->save != NULL)
 				saved_run(&r->saving, p, i, NULL, error);
+			if (rounds_go_on(r) && r->is_made) {
+				warnx("%s: the run is omitted", printable(error));
+				plan_fail(p, i, error);
+				error = ++failed < p->n ? NULL : all_failed(p, why);
+			}
 		}
 		/* A signal may have come when a round was complete. */
-		saved_round_or_die(&r->saving, p,
-				   p->rounds > rounds || *r->stop <= 0 ? opt->save : NULL);
+		saved_round_or_die(
+			&r->saving, p,
+			(p->rounds > rounds || *r->stop <= 0) && failed < p->n ? opt->save : NULL);
+		if (!r->is_measured && !r->is_hopeless && r->repeated > 0 && error == NULL &&
+		    p->rounds > rounds) {
+			r->is_hopeless = true;
+			warnx("round %d: the load of no run is measured, after %d repetition%s: --retry "
+			      "repeats failures alone from here on",
+			      p->rounds, r->repeated, plural((uint64_t)r->repeated));
+		}
 		if (opt->precision > 0 &&
 		    (plan_is_precise(p, opt->precision) || plan_is_hopeless(p, opt->precision)))
 			break;
@@ -151,17 +238,6 @@ const char *rounds_run(struct rounds *r, char why[DIE_MAX])
 				       0); /* the report may have to wait for its reader */
 	}
 	return *r->stop > 0 ? "interrupted" : error;
-}
-
-bool rounds_repeat(struct rounds *r, unsigned unsafe)
-{
-	const int most = r->comparison->opt->retries;
-
-	r->repeats = r->retry < most;
-	if (r->repeats)
-		warnx("the load is unsafe (%s): the run is repeated, %d of %d",
-		      limits_format(unsafe), r->retry + 1, most);
-	return r->repeats;
 }
 
 void rounds_close(struct rounds *r)

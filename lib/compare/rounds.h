@@ -28,11 +28,14 @@ struct rounds {
 	void *arg;
 	struct saving saving;
 	struct settings settings;
-	const char *
-		place; /* of the run under way, before messages about it; NULL: there is no comparison */
-	int retry;    /* how often it was repeated */
-	bool is_made; /* once() was called: it has reported its error */
-	bool repeats; /* it is to be made again */
+	const char *place; /* of the run under way, for messages; NULL: there is no comparison */
+	int retry;         /* how often it was repeated */
+	bool is_made;      /* once() was called: it has reported its error */
+	bool repeats;      /* it is to be made again */
+	int repeated;      /* repetitions of all runs */
+	bool is_measured; /* a run of the round has succeeded, with its load if that was asked for */
+	bool is_hopeless; /* a round had none: no run is repeated for its load */
+	unsigned missing; /* why the load of the last run is not measured */
 };
 
 /*
@@ -45,16 +48,23 @@ bool rounds_settle(struct compare_options *opt, int runs);
 void rounds_read_or_die(struct rounds *r);
 
 /*
- * Runs the plan until its rounds are complete, or precise enough, or a run fails.  Each round that is complete is
- * saved.  The first setting is in force again afterwards.  Returns NULL or what is wrong.
+ * Runs the plan until its rounds are complete, or precise enough, or a run fails, or with --retry all runs of a round.
+ * Each round that is complete is saved.  The first setting is in force again afterwards.  Returns NULL or what is wrong.
  */
 const char *rounds_run(struct rounds *r, char why[DIE_MAX]);
 
 /* To be called by once(): adds what the run measured. */
 void rounds_add(struct rounds *r, int run, const struct ends *ends);
 
-/* To be called by once(): whether the run, which these reasons made unsafe, is repeated.  If it is, prints a line. */
-bool rounds_repeat(struct rounds *r, unsigned unsafe);
+/*
+ * To be called by once(): whether the run is repeated, as it failed (`error`, behind the place; NULL: it did not), or its
+ * load is unsafe at either end or missing.  If it is, prints a line, but one for all whose load is missing for the
+ * same reasons.  Of the first run it says what helps if the machine is not idle.
+ */
+bool rounds_repeat(struct rounds *r, int run, const struct ends *ends, const char *error);
+
+/* Whether the comparison goes on without a run that failed in the end. */
+bool rounds_go_on(const struct rounds *r);
 
 /* Closes the sessions of the files. */
 void rounds_close(struct rounds *r);

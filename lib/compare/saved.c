@@ -173,7 +173,7 @@ struct record {
 	int run;
 	struct figures end[2];
 	struct ends ends;
-	bool has_failed;
+	char failed[DIE_MAX]; /* why; empty: it did not */
 	long reference;
 	char *value[VALUES_MOST];
 };
@@ -232,10 +232,13 @@ static void reject_line(struct reader *r, const char *why)
 /* Adds a round that is complete: further lines of it, and of earlier ones, are ignored. */
 static void add_round(struct reader *r)
 {
-	int i;
+	const struct record *rec;
 
-	for (i = 0; i < r->runs; i++)
-		plan_add(&r->session->plan, r->record[i].run, &r->record[i].ends);
+	for (rec = r->record; rec < r->record + r->runs; rec++)
+		if (rec->failed[0] != '\0')
+			plan_fail(&r->session->plan, rec->run, rec->failed);
+		else
+			plan_add(&r->session->plan, rec->run, &rec->ends);
 	r->session->round = r->round;
 	r->is_void = true;
 }
@@ -353,7 +356,8 @@ static const char *parse_value(const struct plan_kind *kind, const char *key, ch
 	if (strcmp(key, "received") == 0)
 		return parse_end(value, &rec->end[1], &rec->ends.received);
 	rec->ends.local |= strcmp(key, "local") == 0 && strcmp(value, "1") == 0;
-	rec->has_failed |= strcmp(key, "failed") == 0;
+	if (strcmp(key, "failed") == 0)
+		snprintf(rec->failed, sizeof(rec->failed), "%s", unescape(value) ? value : "?");
 	if (strcmp(key, "reference") == 0)
 		rec->reference = strtol(value, NULL, 10);
 	for (k = 0; k < kind->keys; k++)
@@ -390,7 +394,7 @@ static const char *parse_run(struct reader *r, char *text)
 
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a session has records before it has a run */
 	rec->ends = (struct ends){.sent = NULL};
-	rec->has_failed = false;
+	rec->failed[0] = '\0';
 	rec->reference = 0;
 	memset(rec->value, 0, sizeof(rec->value));
 	while ((key = strsep(&text, "\t")) != NULL) {
@@ -402,12 +406,11 @@ static const char *parse_run(struct reader *r, char *text)
 		if (why != NULL)
 			return why;
 	}
-	if (rec->ends.sent == NULL && !rec->has_failed)
+	if (rec->ends.sent == NULL && rec->failed[0] == '\0')
 		return "it has no receipt";
 	if (!find_run(r, rec))
 		return "its round has other runs than the first one";
-	r->is_void = rec->has_failed;
-	if (++r->runs == r->session->runs && !r->is_void)
+	if (++r->runs == r->session->runs)
 		add_round(r);
 	return NULL;
 }

@@ -54,22 +54,29 @@ static const char *short_name(const struct plan *p, const struct plan *of, int i
 /* Why a measure of run i, with this ratio, is not judged; NULL: it is. */
 static const char *not_judged(const struct plan *p, int i, int measure, const struct estimate *e)
 {
-	static const char *const verbs[2][2] = {{"count", "counts"},
-						{"have a load without ?", "has a load without ?"}};
-	const bool of_load = p->kind->measure[measure].is_of_load;
-	const int before = p->before != NULL ? sessions_of(p->before, i, measure) : VERDICT_NEEDS;
+	const char *what = p->kind->measure[measure].is_of_load ? "have a load without ?"
+								: "have figures";
+	const int now = plan_sessions(p), before = plan_sessions(p->before);
 	const int n = p->before != NULL ? sessions_of(p, i, measure) : rounds_of(p, i, measure);
+	const int m = p->before != NULL ? sessions_of(p->before, i, measure) : VERDICT_NEEDS;
 	const char *lost = lost_instrument(p, i);
 
 	if (lost != NULL)
-		return text_of("its load was measured before, by %s, and is not now", lost);
-	if (n < VERDICT_NEEDS && p->before == NULL)
-		return text_of("%d of %d round%s %s: %d are needed", n, p->rounds,
-			       plural((uint64_t)p->rounds), verbs[of_load][n == 1], VERDICT_NEEDS);
-	if (n < VERDICT_NEEDS || before < VERDICT_NEEDS)
-		return text_of("%d session%s now and %d before%s: %d a side are needed", n,
-			       plural((uint64_t)n), before, of_load ? " have a load without ?" : "",
-			       VERDICT_NEEDS);
+		return text_of("not measured: its load was measured before, by %s, and is not now",
+			       lost);
+	if (p->before != NULL && (now < VERDICT_NEEDS || before < VERDICT_NEEDS))
+		return text_of("too few sessions: %d now and %d before: %d a side are needed", now,
+			       before, VERDICT_NEEDS);
+	if (p->before == NULL && p->rounds < VERDICT_NEEDS)
+		return text_of("too few rounds: %d: %d are needed", p->rounds, VERDICT_NEEDS);
+	if (p->before == NULL && n < VERDICT_NEEDS)
+		return text_of("not measured: %d of %d rounds %s: %d are needed", n, p->rounds,
+			       what, VERDICT_NEEDS);
+	if (n < VERDICT_NEEDS || m < VERDICT_NEEDS)
+		return text_of(
+			"not measured: %d of %d sessions now and %d of %d before %s: %d a side "
+			"are needed",
+			n, now, m, before, what, VERDICT_NEEDS);
 	if (!isfinite(e->value) || !isfinite(e->low) || !isfinite(e->high))
 		return "a figure is not above 0, or they vary too much";
 	return NULL;
@@ -122,8 +129,7 @@ static void say(struct json *j, const char *line)
 {
 	if (j != NULL)
 		json_string(j, NULL, line);
-	else
-		warnx("%s", line);
+	warnx("%s", line);
 }
 
 /* Runs that are not judged for the same reason. */
@@ -189,5 +195,5 @@ int verdict_print(struct plan *p, double share, struct json *j)
 		json_close(j, ']');
 		json_close(j, '}');
 	}
-	return all == FAILED ? EXIT_ABOVE : all == NOT_JUDGED ? EXIT_FAILURE : EXIT_SUCCESS;
+	return all == FAILED ? EXIT_ABOVE : all == PASSED ? EXIT_SUCCESS : EXIT_FAILURE;
 }

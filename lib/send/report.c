@@ -21,13 +21,6 @@ const struct figures *result_host(const struct send_result *res)
 	return res->local ? figures_of_host(&res->sent, &res->received) : &res->sent;
 }
 
-bool result_is_unsafe(const struct send_result *res)
-{
-	const struct load *here = &result_host(res)->host, *there = &res->received.host;
-
-	return isnan(here->load) || here->unsafe != 0 || (res->receipts > 0 && there->unsafe != 0);
-}
-
 const char *result_check(const struct send_result *res, int streams, char why[DIE_MAX])
 {
 	const int without = streams - res->receipts;
@@ -239,6 +232,11 @@ void report_clear_progress(struct send_report *r)
 void report_die(struct send_report *r, const char *why)
 {
 	pthread_mutex_lock(&r->lock);
+	report_end_error(r, why);
+}
+
+void report_end_error(struct send_report *r, const char *why)
+{
 	report_clear_progress(r);
 	if (r->opt->json)
 		json_fail(&r->json, why);

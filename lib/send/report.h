@@ -61,9 +61,6 @@ const char *result_check(const struct send_result *res, int streams, char why[DI
  */
 const struct figures *result_host(const struct send_result *res);
 
-/* Whether the load of either end is unsafe, or that of this end is missing. */
-bool result_is_unsafe(const struct send_result *res);
-
 /* The initial value of a report's lock: the main thread may die while it writes an interval. */
 #define REPORT_LOCK PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
 
@@ -86,6 +83,9 @@ struct send_report {
  * writing an interval.
  */
 void report_die(struct send_report *r, const char *why);
+
+/* Ends the report of a run without figures, which failed.  Another one may follow. */
+void report_end_error(struct send_report *r, const char *why);
 
 /* Begins a report in JSON with an object whose members all reports have: this host, its interface, the server. */
 void report_json_open(struct json *j, const char *object, const struct send_report *r,

@@ -134,7 +134,7 @@ int target_connect(const struct target *s, const struct run *r, int number, _Ato
 	return connect_until(s, r, number, sock, 0);
 }
 
-void target_die(const struct run *r, double seconds)
+void target_fail(struct run *r, double seconds)
 {
 	const char *why = strerror(errno),
 		   *hint = errno == ECONNREFUSED ? ": is zcs running there?"
@@ -145,8 +145,8 @@ void target_die(const struct run *r, double seconds)
 
 	if (seconds > 0 && option_given(&r->opt->given, "wait-server") != NULL)
 		snprintf(waited, sizeof(waited), " within %g s (--wait-server)", seconds);
-	die("cannot connect to %s port %s%s: %s%s", r->opt->server, r->opt->port, waited, why,
-	    hint);
+	snprintf(r->failure, sizeof(r->failure), "cannot connect to %s port %s%s: %s%s",
+		 r->opt->server, r->opt->port, waited, why, hint);
 }
 
 /* Returns the addresses of a name, or dies; in its message `option` stands before the name. */
@@ -185,7 +185,7 @@ static void set_address(struct target *s, const struct addrinfo *ai)
 }
 
 /* Connects to the first of the addresses that accepts, of which each is tried again until the time `until`. */
-static int connect_first(struct target *s, const struct run *r, int number, _Atomic int *sock,
+static int connect_first(struct target *s, struct run *r, int number, _Atomic int *sock,
 			 const struct addrinfo *list, uint64_t until)
 {
 	const struct addrinfo *ai;
@@ -198,14 +198,16 @@ static int connect_first(struct target *s, const struct run *r, int number, _Ato
 		}
 		if (fd >= 0 || r->stop > 0)
 			return fd;
-		if (now_ns() >= until)
-			target_die(r, r->opt->wait_server);
+		if (now_ns() >= until) {
+			target_fail(r, r->opt->wait_server);
+			return -1;
+		}
 		poll(NULL, 0, TRY_PAUSE_MS);
 	}
 }
 
 /* The server's addresses are of the family of --bind.  `0` is this host, as in 2001. */
-int target_find(struct target *s, const struct run *r, int number, _Atomic int *sock)
+int target_find(struct target *s, struct run *r, int number, _Atomic int *sock)
 {
 	const struct send_options *opt = r->opt;
 	const uint64_t until = opt->wait_server > 0 ? time_after(now_ns(), opt->wait_server) : 0;
@@ -237,7 +239,7 @@ int target_find(struct target *s, const struct run *r, int number, _Atomic int *
 	return fd;
 }
 
-bool target_wait(struct target *s, const struct run *r)
+bool target_wait(struct target *s, struct run *r)
 {
 	struct pollfd p = {.events = POLLIN};
 	_Atomic int sock;
@@ -430,6 +432,24 @@ void run_end(struct run *r)
 	if (r->cport > 0) /* the ports of this run may rest in TIME_WAIT */
 		r->cport += r->opt->streams;
 	atomic_compare_exchange_strong(&r->stop, &time_up, 0);
+}
+
+void run_clear(struct run *r)
+{
+	int i, time_up = TIME_UP;
+
+	for (i = 0; i < r->opt->streams; i++) {
+		pthread_cancel(worker_at(r, i)->thread);
+		while (pthread_tryjoin_np(worker_at(r, i)->thread, NULL) != 0) {
+			shutdown(worker_at(r, i)->sock, SHUT_RDWR);
+			sleep_ns(LOOK_NS);
+		}
+	}
+	pthread_barrier_destroy(&r->barrier);
+	if (r->cport > 0)
+		r->cport += r->opt->streams;
+	atomic_compare_exchange_strong(&r->stop, &time_up, 0);
+	r->is_broken = r->has_failed = false;
 }
 
 void run_baseline_after(struct run *r)

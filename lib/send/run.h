@@ -43,7 +43,7 @@ struct run {
 	int cport;        /* the own port of the run's first connection; 0: the kernel's choice */
 	_Atomic int stop; /* 0, TIME_UP, or the signal that interrupts */
 	_Atomic bool is_broken, has_failed; /* a thread failed, and has stored why */
-	char failure[DIE_MAX];
+	char failure[DIE_MAX];              /* of a thread, or of a connection; or empty */
 	int how;            /* SHUT_WR or SHUT_RD: what a stop does to the workers' sockets */
 	uint64_t shut_ns;   /* when a call that still blocks is ended; 0: the run has not stopped */
 	struct gauge gauge; /* of the run under way */
@@ -69,21 +69,21 @@ struct run {
  */
 int target_connect(const struct target *s, const struct run *r, int number, _Atomic int *sock);
 
-/* Dies because of errno, with which target_connect() has failed, after `seconds` of waiting for the server. */
-_Noreturn void target_die(const struct run *r, double seconds);
+/* Stores in r->failure why target_connect() has failed, by errno, after `seconds` of waiting for the server. */
+void target_fail(struct run *r, double seconds);
 
 /*
  * Connects to the first of the addresses that the resolver has for opt->server and opt->port that accepts, or if
- * `sock` is NULL just takes the first.  Tries as long as --wait-server has it, and dies if none accepts; after a
- * signal it returns -1.
+ * `sock` is NULL just takes the first.  Tries as long as --wait-server has it.  Returns -1 if none accepts, and
+ * r->failure has the reason; or after a signal.
  */
-int target_find(struct target *s, const struct run *r, int number, _Atomic int *sock);
+int target_find(struct target *s, struct run *r, int number, _Atomic int *sock);
 
 /*
  * With --wait-server, waits until the server accepts a connection, which is reset at once: no connection is open while
  * the idle machine is measured.  Returns false without the option.
  */
-bool target_wait(struct target *s, const struct run *r);
+bool target_wait(struct target *s, struct run *r);
 
 /* Something to be done at a time.  The handler returns when it is due again, or NEVER. */
 struct event {
@@ -123,9 +123,12 @@ void run_step(struct run *r, struct event *e, int events, void *arg);
 
 /*
  * Waits for the threads' ends.  If the time was up, it sets r->stop to 0 again.  Those of a broken run go on, or wait,
- * until the program ends, which resets their connections: what is measured ends here.
+ * until run_clear() or the end of the program, which reset their connections: what is measured ends here.
  */
 void run_end(struct run *r);
+
+/* Ends the threads of a broken run, so that another run may follow. */
+void run_clear(struct run *r);
 
 /*
  * Measures the idle machine after the run, if there is no calibration.  A signal ends that: the load

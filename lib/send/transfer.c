@@ -304,6 +304,18 @@ void transfer_run(struct transfer *t)
 	sum_up(t);
 }
 
+/* Closes the first n streams; those of a broken run are reset. */
+static void close_streams(struct transfer *t, int n, bool is_broken)
+{
+	for (n--; n >= 0; n--) {
+		sock_reset_at_close(t->stream[n].sender.sock, is_broken);
+		sender_close(&t->stream[n].sender);
+	}
+	free(t->stream);
+	free(t->result.stream);
+	free(t->result.cpu);
+}
+
 bool transfer_open(struct transfer *t)
 {
 	const struct send_options *opt = t->opt;
@@ -319,10 +331,12 @@ bool transfer_open(struct transfer *t)
 		st = &t->stream[i];
 		sock = i == 0 ? target_find(&res->target, r, 0, &st->worker.sock)
 			      : target_connect(&res->target, r, i, &st->worker.sock);
-		if (r->stop > 0)
+		if (sock < 0) {
+			if (i > 0 && r->stop <= 0)
+				target_fail(r, 0);
+			close_streams(t, i, true);
 			return false;
-		if (sock < 0)
-			target_die(r, 0);
+		}
 		st->opt = opt;
 		st->set = res->set;
 		st->peer = res->target.name;
@@ -352,13 +366,9 @@ bool transfer_open(struct transfer *t)
 
 void transfer_close(struct transfer *t)
 {
-	int i;
+	const bool is_broken = t->run->is_broken;
 
-	for (i = 0; i < t->opt->streams; i++) {
-		sock_reset_at_close(t->stream[i].sender.sock, false);
-		sender_close(&t->stream[i].sender);
-	}
-	free(t->stream);
-	free(t->result.stream);
-	free(t->result.cpu);
+	if (is_broken)
+		run_clear(t->run);
+	close_streams(t, t->opt->streams, is_broken);
 }

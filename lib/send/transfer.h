@@ -130,15 +130,16 @@ struct transfer {
 
 /*
  * Connects all streams before the first of them sends, so that the server's last client is their
- * last.  Dies if one cannot connect;
- * returns false if a signal that is caught ended that, and with it the program.
+ * last.  Returns false if one cannot connect, and the run has the reason; or if a signal that is caught ended that, and
+ * with it the program.
  */
 bool transfer_open(struct transfer *t);
 
 /*
  * Sends, and returns when all streams have come to their end, or the run is broken; t->result then has the figures.  The
- * threads of a broken run still use the streams.
+ * threads of a broken run use the streams until they are closed.
  */
 void transfer_run(struct transfer *t);
 
+/* Closes the connections, and resets those of a broken run, whose threads it ends. */
 void transfer_close(struct transfer *t);

@@ -120,6 +120,8 @@ static bool measures_there(const struct send_result *res)
 static const char *judge(struct trials *a, const struct transfer *t, int i, char why[DIE_MAX])
 {
 	const struct send_result *res = &t->result;
+	const struct ends ends = {&res->sent, res->receipts > 0 ? &res->received : NULL,
+				  res->local};
 	struct send_report *rep = a->report;
 	const char *error = a->run->is_broken ? a->run->failure
 					      : result_check(res, a->now.streams, why);
@@ -128,23 +130,19 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, char
 		error = "interrupted";
 	else if (error != NULL)
 		error = die_line(error, why);
-	rep->fails = error != NULL && a->run->stop <= 0;
-	rep->repeats = false;
+	/* The one that ends the program is printed. */
+	rep->fails = error != NULL && a->run->stop <= 0 && !rounds_go_on(&a->rounds);
 	a->remote_measures = measures_there(res);
 	gauge_say(&a->run->gauge, &res->sent.host, false);
 	if (error == NULL)
 		report_warn(rep, res);
-	if (error == NULL && result_is_unsafe(res))
-		rep->repeats = rounds_repeat(&a->rounds,
-					     res->sent.host.unsafe | res->received.host.unsafe);
+	rep->repeats = rounds_repeat(&a->rounds, i, &ends, error);
 	/* The last object has the error: that of a comparison is to come. */
 	report_end(rep, res,
 		   error != NULL || a->comparison.is_wanted ? error : fileset_error(res->set, why));
 	if (error == NULL && !rep->repeats) {
 		trials_note(&a->plan, a->opt, res, &rep->environment);
-		rounds_add(&a->rounds, i,
-			   &(struct ends){&res->sent, res->receipts > 0 ? &res->received : NULL,
-					  res->local});
+		rounds_add(&a->rounds, i, &ends);
 	}
 	return error;
 }
@@ -152,9 +150,17 @@ static const char *judge(struct trials *a, const struct transfer *t, int i, char
 /* What is above the figures of a comparison. */
 static void print_size(struct trials *a)
 {
-	if (a->comparison.is_wanted && !a->opt->quiet && !a->opt->json && a->report->run == 1 &&
-	    a->rounds.retry == 0)
+	if (a->comparison.is_wanted && !a->is_announced)
 		comparison_print_size(&a->comparison);
+	a->is_announced = true;
+}
+
+/* Reports that a run failed before it had figures.  Returns why, which is in `why`. */
+static const char *fail(struct trials *a, int i, const char *error, char why[DIE_MAX])
+{
+	(void)rounds_repeat(&a->rounds, i, NULL, die_line(error, why));
+	report_end_error(a->report, why);
+	return why;
 }
 
 /*
@@ -165,30 +171,39 @@ static const char *send_once(struct trials *a, int i, char why[DIE_MAX])
 {
 	struct transfer t = {
 		.opt = &a->now, .run = a->run, .report = a->report, .result.set = &a->set};
-	const char *error;
+	const bool is_open = transfer_open(&t);
+	const char *error, *failure = a->run->failure;
+	bool is_broken;
 
-	if (transfer_open(&t)) {
+	if (is_open) {
 		a->connected();
 		print_size(a);
 		report_start(a->report, &t.result.target, &t.result);
 		transfer_run(&t);
+		if (*failure == '\0')
+			failure =
+				"everything was sent before the warm-up ended: send more (-n, -t)";
 	}
-	/* Without a byte there are no figures. */
-	if (a->run->is_broken && a->run->stop <= 0 && (!t.measuring || t.result.sent.bytes == 0))
-		die("%s", a->run->failure);
-	if (!t.measuring && a->run->stop <= 0)
-		die("everything was sent before the warm-up ended: send more (-n, -t)");
-	if (!t.measuring) { /* the program ends: what is open stays so */
+	if (!t.measuring && a->run->stop > 0) { /* the program ends: what is open stays so */
 		report_die(a->report, "interrupted");
 		if (a->plan.added == 0)
 			warnx("interrupted before the warm-up ended: nothing was measured");
 		return "interrupted";
 	}
-	if (a->run->is_broken) /* another thread may die, and would end the report */
+	is_broken = a->run->is_broken;
+	if (is_broken) /* another thread may die, and would end the report */
 		pthread_mutex_lock(&a->report->lock);
-	error = judge(a, &t, i, why);
-	if (!a->run->is_broken)
+	/* Without a byte there are no figures. */
+	if (!t.measuring || (is_broken && a->run->stop <= 0 && t.result.sent.bytes == 0))
+		error = fail(a, i, failure, why);
+	else
+		error = judge(a, &t, i, why);
+	if (is_broken && !a->rounds.repeats && !rounds_go_on(&a->rounds))
+		return error;
+	if (is_open)
 		transfer_close(&t);
+	if (is_broken)
+		pthread_mutex_unlock(&a->report->lock);
 	return error;
 }
 
@@ -205,8 +220,10 @@ static void report_requests(struct trials *a, const struct target *target, const
 				  .sent = q->host,
 				  .received = q->received,
 				  .receipts = q->has_receipt};
+	struct ends ends = {.sent = &res.sent, .received = q->has_receipt ? &res.received : NULL};
 	const bool compares = a->comparison.is_wanted;
 	char here[HASH_SIZE];
+	bool fails;
 
 	boot_read(here);
 	res.local = q->has_receipt && strcmp(q->received.boot, here) == 0;
@@ -218,18 +235,16 @@ static void report_requests(struct trials *a, const struct target *target, const
 	if (compares && error == NULL && q->host.requests.failed > 0)
 		warnx("%.0f request%s failed", q->host.requests.failed,
 		      plural((uint64_t)q->host.requests.failed));
-	if (error == NULL && result_is_unsafe(&res))
-		rep->repeats = rounds_repeat(&a->rounds,
-					     q->host.host.unsafe | q->received.host.unsafe);
-	if (compares && error != NULL && !opt->json && !opt->quiet)
+	ends.local = res.local;
+	rep->repeats = rounds_repeat(&a->rounds, i, &ends, error);
+	fails = compares && error != NULL && !rounds_go_on(&a->rounds);
+	if (fails && !opt->json && !opt->quiet)
 		report("the run that failed:\n");
-	if (opt->json || (compares ? error != NULL : !rep->repeats))
+	if (opt->json || (compares ? fails : !rep->repeats))
 		requests_report(rep, q, i == 0 || compares || opt->interval > 0);
 	if (error == NULL && !rep->repeats) {
 		trials_note(&a->plan, opt, &res, &rep->environment);
-		rounds_add(&a->rounds, i,
-			   &(struct ends){&res.sent, q->has_receipt ? &res.received : NULL,
-					  res.local});
+		rounds_add(&a->rounds, i, &ends);
 	}
 }
 
@@ -321,6 +336,7 @@ static const char *trial(void *trials, int i, char why[DIE_MAX])
 	set_options(a, i);
 	a->report->runs = a->opt->compare.rounds * a->plan.n;
 	a->report->run = a->plan.added + 1;
+	a->run->failure[0] = '\0';
 	if (a->plan.added == 0)
 		try_others(a);
 	/* A server that is not zcs may serve one connection: its own. */
@@ -328,6 +344,8 @@ static const char *trial(void *trials, int i, char why[DIE_MAX])
 		is_found = target_wait(&waited, a->run);
 	if (a->run->stop > 0)
 		return "interrupted";
+	if (a->run->failure[0] != '\0')
+		return fail(a, i, a->run->failure, why);
 	if (a->now.request != NO_REQUEST && !is_found)
 		target_find(&waited, a->run, -1, NULL);
 	run_gauge(a->run);
@@ -450,12 +468,6 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 				 .command = command_of,
 				 .begin_json = begin_json,
 				 .arg = a};
-	if (opt->compare.dry) {
-		try_others(a);
-		comparison_print_runs(c);
-		plan_close(&a->plan);
-		return NULL;
-	}
 	a->rounds = (struct rounds){.comparison = c,
 				    .gauge = &a->run->gauge,
 				    .stop = &a->run->stop,
@@ -463,6 +475,13 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 				    .entered = entered,
 				    .arg = a};
 	rounds_read_or_die(&a->rounds);
+	if (opt->compare.dry) {
+		try_others(a);
+		comparison_print_runs(c);
+		rounds_close(&a->rounds);
+		plan_close(&a->plan);
+		return NULL;
+	}
 	for (i = 0; i < opt->n_words && opt->request == NO_REQUEST; i++) {
 		options_of_run(opt, i, &of);
 		open_files(&of, &a->set, names, n);

@@ -23,6 +23,7 @@ struct trials {
 	struct plan plan;
 	struct comparison comparison;
 	struct rounds rounds;
+	bool is_announced;    /* how many runs there are is printed */
 	bool remote_measures; /* the receiver has measured a load, as far as is known */
 	struct request_server
 		server;          /* as requests have found it; those of a comparison find it anew */

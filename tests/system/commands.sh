@@ -110,6 +110,18 @@ ends 'round 2, exit 0: --prepare: its command ended with status 4' --prepare 'ec
 ends 'round 2, exit 0: --conclude: its command ended with status 4' --conclude 'echo c >>log; [ $(grep -c c log) -lt 3 ] || exit 4' \
     --vs 'exit 0' -- true
 
+beside '--retry: a command that fails is run again; in the end it is omitted, and the others go on'; ( begin; need jq
+	exits 0 compare -r 2 --retry 1 --vs 'echo x >>log; [ $(grep -c x log) -ne 1 ]' -- true
+	counts -eq 1 grep -c 'its command ended with status 1: .*: the run is repeated, 1 of 1$' err
+	not grep omitted out
+	log_has 'x x x'
+	exits 1 compare -r 2 --retry 1 --vs 'exit 3' --json -- true
+	counts -eq 2 grep -c 'round [12], exit 3: its command ended with status 3.*: the run is omitted$' err
+	jq -es '.[-1].comparison | .rounds == 2 and (.failed_runs | length == 2) and .runs[0].seconds.mean > 0 and .runs[1].seconds == null' out
+	exits 125 compare -r 2 --retry 1 -- false
+	tail -n 1 err | grep -x 'cyclesoak: all runs of round 1 failed'
+) & later
+
 # interrupted TITLE STATUS SIGNAL... COMMAND: they end the command of the second round, with all that it has started
 interrupted()
 {
@@ -155,9 +167,15 @@ interrupted 'two signals, of which the command ignores the first' 143 'INT TERM'
 beside '--fail-above: fewer than three sessions with a load are not judged, in text and JSON; the status is 1'; ( begin; need jq
 	compare -r 1 --vs 'exit 0' --save one -- true
 	exits 1 compare -r 1 --vs 'exit 0' --against one --fail-above 5 -- true
-	grep -E '^cyclesoak: not judged: true( and 1 more)?: [01] sessions? now and [01] before have a load without \?: 3 a side are needed$' err
+	judged='^cyclesoak: not judged: true and 1 more: too few sessions: 1 now and 1 before: 3 a side are needed$'
+	grep "$judged" err
 	exits 1 compare -r 1 --vs 'exit 0' --against one --fail-above 5 --json -- true
+	grep "$judged" err
+	there='--fail-above 5%: 1 save session before, and 1 now with this one; 3 a side are needed: not judged yet'
+	grep -xF "cyclesoak: $there" err
 	jq -es '.[-1].comparison.verdict.result == "not_judged"' out
+	exits 0 compare --dry-run --vs 'exit 0' --against one --fail-above 5 -- true
+	grep -xF -e "$there" out
 	exits 125 compare -r 2 --vs 'exit 0' --fail-above 5 -- true
 	grep -- '--fail-above: 3 rounds at least are needed' err
 	exits 125 compare --fail-above 5 -- true

@@ -37,7 +37,7 @@ beside '-c with --idle: each run by either instrument; --retry: a run without a 
 	: >lock
 	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh $hasten_by "$zcc" \
 	    -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --retry 1 --save either.tsv ../file
-	[ "$(grep -c 'soaked_already): the run is repeated, 1 of 1' err)" -eq 2 ] # each of those that soak
+	[ "$(grep -c 'soaked_already): the run is repeated, 1 of 1' err)" -eq 1 ] # one line for both that soak
 	[ "$(grep -c 'CPUs are being soaked already, by flock' err)" -eq 1 ]
 	order='send idle mmap idle send soak mmap soak'
 	[ "$(tail -n 1 out | jq -r '.comparison.runs[] | .method, .instrument' | xargs)" = "$order" ]
@@ -51,6 +51,33 @@ beside '-c with --idle: each run by either instrument; --retry: a run without a 
 	[ "$(grep -c '^  to ' out)" -eq 1 ]
 	[ "$(grep -c '^  transfer' out)" -eq 1 ]
 	not grep 'soaked_already): the run is repeated, 3 of 3' err
+) & later
+beside '--retry: a run that fails is repeated, in the end omitted and named, without a load, too; the status is 1, or 3'; ( begin; need jq
+	start_peer -n 2 -l 100000 -R # once
+	resets=$PORT
+	start_zcs
+	exits 1 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.2 -r 2 --retry 1 --vs "-p $resets -P 2" --vs '-p 1' --save on.zc
+	for why in "-p $resets -P 2" '-p 1'; do
+		counts -eq 2 grep -c "^zcc: round [12], $why: .*: the run is repeated, 1 of 1\$" err
+		counts -eq 2 grep -c "^zcc: round [12], $why: cannot connect .*: Connection refused.*: the run is omitted\$" err
+	done
+	grep -E "the server (closed|reset) the connection .*: the run is repeated" err
+	grep '^2 rounds of 3 runs' out
+	grep -E -e "-p $PORT +[0-9,]+ \+-[0-9,]+\$" out
+	counts -eq 4 grep -c '^omitted: round [12], ' out
+	counts -eq 4 grep -c '	failed=round [12], ' on.zc
+	sed -n '/^omitted/,$p' out >omitted
+	exits 0 "$zcc" --compare on.zc
+	sed -n '/^omitted/,$p' out | diff omitted -
+	exits 3 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.1 -r 3 --retry 1 --vs '--pace 1m' --vs '-p 1' --fail-above 1 --json
+	tail -n 1 out | jq -e '.comparison | (.failed_runs | length == 3) and .verdict.result == "failed"'
+	grep '^zcc: --pace 1m has .*: over the limit' err
+	exits 1 "$zcc" -s 0 -p 1 --retry 1
+	counts -eq 1 grep -c 'the run is repeated' err
+	can_trace || exit 0
+	exits 0 strace -f -o trace -e trace=connect -e inject=connect:error=ETIMEDOUT:when=1 "$zcc" -s 0 -p "$PORT" --retry 1 ../file
+	grep 'Connection timed out: the run is repeated, 1 of 1' err
+	grep -q 'all bytes sent were received' out
 ) & later
 beside '--json -m, -b and -P with lists: an object for each combination, the second round in reverse'; ( begin; need jq
 	compare --json -m send,mmap -b 1k,2k,4k -P 1,2 -r 2 -n 3 ../file

@@ -61,8 +61,11 @@ static void test_reading(void)
 	      "sessions whose rounds take turns");
 	reads(FACTS(ID) ONE(ID) RUN(ID, "2", "-m b"), 1, 1, "", "a round without its last run");
 	reads(FACTS(ID) RUN(ID, "1", "-m a"), 0, 0, "", "a session without a complete round");
-	reads(FACTS(ID) ONE(ID) ID "\t2\twords=-m b\tfailed=no route\n" RUN(ID, "2", "-m a"), 1, 1,
+	reads(FACTS(ID) ONE(ID) ID "\t2\twords=-m b\tfailed=no route\n" RUN(ID, "2", "-m a"), 1, 2,
 	      "", "a run that failed");
+	ok(last->failures == 1 && isnan(plan_figure(last, 1, LOAD, 1)) &&
+		   plan_figure(last, 0, LOAD, 1) == 0.5,
+	   "a run that failed has no figures, and its round counts for others");
 	snprintf(line, sizeof(line), "%sa receipt does not parse\n", bad);
 	reads(FACTS(ID) ONE(ID) ID "\t2\twords=-m b\tsent=bytes=1 sec\n" RUN(ID, "2", "-m a")
 		      RUN(ID, "3", "-m a") RUN(ID, "3", "-m b"),
@@ -167,7 +170,8 @@ static void test_writing(void)
 	capture(STDERR_FILENO);
 	kept = saved_read_or_die(&trials_kind, "--save", path);
 	captured();
-	ok(plan_sessions(kept) == 2 && kept->rounds == 2 &&
+	ok(plan_sessions(kept) == 2 && kept->rounds == 3 && kept->failures == 1 &&
+		   strcmp(kept->failure[0], "no\nroute") == 0 &&
 		   strcmp(plan_value(&kept->run[0], RUN_WORDS), words) == 0 &&
 		   strcmp(kept->id, p.id) == 0,
 	   "what is written is read, and a round that is forgotten is not written");

@@ -314,32 +314,5 @@ static void test_check(void)
 	expect(captured(), "receipts are compared with what was sent, or missed");
 }
 
-/* Either end may have a reason, and the receiver only with a receipt; an unmeasured load of this end is a reason, too. */
-static void test_unsafe(void)
-{
-	static const struct {
-		double load;
-		unsigned here, there;
-		int receipts;
-		bool unsafe;
-	} cases[] = {{0.5, 0, 0, 1, false},
-		     {0.5, UNSAFE_STEAL, 0, 1, true},
-		     {0.5, 0, UNSAFE_STEAL, 1, true},
-		     {0.5, 0, UNSAFE_STEAL, 0, false},
-		     {NAN, 0, 0, 1, true}};
-	struct send_result r = {.local = false};
-	size_t i;
-
-	for (i = 0; i < LENGTH(cases); i++) {
-		r.sent.host.load = cases[i].load;
-		r.sent.host.unsafe = cases[i].here;
-		r.received.host.unsafe = cases[i].there;
-		r.receipts = cases[i].receipts;
-		ok(result_is_unsafe(&r) == cases[i].unsafe,
-		   "a result is unsafe by a load of %g and the reasons %x here and %x there",
-		   cases[i].load, cases[i].here, cases[i].there);
-	}
-}
-
 TESTS(test_text, test_without_load, test_options, test_json, test_intervals, test_progress,
-      test_notes, test_check, test_unsafe)
+      test_notes, test_check)
