@@ -354,7 +354,10 @@ it '--wait-idle: the busiest of other programs is named, without control charact
 		grep -q 'busiest program was zc-soaker' err && : >soaker_named
 		return 1
 	}
-	names_it || names_it || names_it # a busy machine gives little to each
+	names_it || names_it || names_it || { # a busy machine gives little to each
+		[ "$(cut -d . -f 1 /proc/loadavg)" -lt $((4 * $(getconf _NPROCESSORS_ONLN))) ] || skip_check 'the machine is busy'
+		false
+	}
 	[ ! -e soaker_named ]
 ); ok
 finish
