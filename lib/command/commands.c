@@ -333,6 +333,7 @@ const char *commands_run(struct commands *c, char why[DIE_MAX])
 					  .opt = &c->opt->compare,
 					  .is_wanted = true,
 					  .json = c->json,
+					  .is_detailed = c->debug,
 					  .begin_json = begin_json,
 					  .arg = c};
 	c->rounds = (struct rounds){.comparison = comparison,

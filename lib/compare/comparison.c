@@ -3,9 +3,10 @@
 #include <limits.h>
 
 #include "lib/compare/facts.h"
-#include "lib/compare/groups.h"
 #include "lib/compare/ratio.h"
 #include "lib/compare/verdict.h"
+#include "lib/compare/why.h"
+#include "lib/report/table.h"
 #include "lib/report/units.h"
 
 const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE])
@@ -27,53 +28,20 @@ static const char *giga_text(double rate, double half)
 			      : decimal(1e-9 * rate, 3);
 }
 
-/* The mean of a measure and half of its interval, as `61.2%? +-0.4%`. */
-static const char *measure_text(const struct measure *m, double mean, double half, unsigned unsafe)
-{
-	const struct figure *row = figure_named(m->key);
-	const double unit = row->kind == FIGURE_BIT_RATE ? 8 * 1024 : 1; /* of KiB/s */
-	const int places = mean < 10 ? 2 : 1;
-
-	if (row->kind == FIGURE_LOAD)
-		return load_text(mean, half, unsafe);
-	if (row->kind == FIGURE_COST || row->kind == FIGURE_CPU_TIME ||
-	    row->kind == FIGURE_SECONDS || row->kind == FIGURE_CPU_SECONDS)
-		return cost_text(mean, half, unsafe);
-	if (row->kind == FIGURE_SHARE)
-		return isfinite(half) ? text_of("%.2g%% +-%.2g%%", percent(mean), percent(half))
-				      : text_of("%.2g%%", percent(mean));
-	if ((m->count != NULL || row->kind == FIGURE_US) && mean < 100)
-		return isfinite(half) ? text_of("%.*f +-%.*f", places, mean, places, half)
-				      : decimal(mean, places);
-	if (!isfinite(half))
-		return grouped(mean / unit);
-	return text_of("%s +-%s", grouped(mean / unit), grouped(half / unit));
-}
-
 /*
  * The table.
  */
 
-/* A column of means, or of the ratios behind them. */
-struct column {
-	int measure;
-	bool is_ratio;
-	bool is_brief; /* it is of --brief */
-	bool begins;   /* it may begin a table of its own: the one before is of another kind */
-	int width;
+/* The table: a column of means, or of the ratios behind them, has its measure and whether it is a ratio as its id. */
+struct cells {
+	const struct plan *p;
+	bool brief;
+	struct column *column;
 };
 
 #define COLUMNS_MAX 64
+#define WHY_MOST    8  /* rows of what differs, without -d */
 #define BRIEF_WIDTH 75 /* of a commit message */
-
-static int width_of(const char *utf8)
-{
-	int n = 0;
-
-	for (; *utf8 != '\0'; utf8++)
-		n += (*utf8 & 0xc0) != 0x80;
-	return n;
-}
 
 /* The runs that others are compared with are not all the first: a line below the table says which. */
 static const char *ratio_head(const struct plan *p)
@@ -88,264 +56,165 @@ static const char *ratio_head(const struct plan *p)
 	return "ratio to the first";
 }
 
-/* What a column has of run i of the plan `of`, or if that is NULL its head. */
-static const char *cell(const struct plan *p, const struct plan *of, int i, const struct column *c)
+static const char *cell(const void *arg, int row, int column)
 {
-	const struct measure *m = &p->kind->measure[c->measure];
-	const bool is_giga = c->is_brief && figure_named(m->key)->kind == FIGURE_BIT_RATE;
+	const struct cells *of = arg;
+	const struct plan *p = of->p, *in = p->before != NULL && row % 2 == 0 ? p->before : p;
+	const int i = p->before != NULL ? row / 2 : row, k = of->column[column].id;
+	const struct measure *m = &p->kind->measure[k];
+	const bool is_giga = of->brief && figure_named(m->key)->kind == FIGURE_BIT_RATE;
 	struct estimate e;
 	struct ratio r;
 
-	if (of == NULL && c->is_ratio)
-		return ratio_head(p);
-	if (of == NULL)
-		return is_giga ? "Gbit/s" : m->title;
-	if (!c->is_ratio) {
-		e = plan_result(of, i, c->measure)->mean;
-		if (is_giga)
-			return giga_text(e.value, statistics_half(&e));
-		return measure_text(m, e.value, statistics_half(&e),
-				    plan_unsafe(of, i, c->measure));
+	if (column == 0)
+		return row < 0 ? "run" : name_in(p, in, i);
+	if (row < 0)
+		return of->column[column].is_left ? ratio_head(p) : is_giga ? "Gbit/s" : m->title;
+	if (!of->column[column].is_left) {
+		e = plan_result(in, i, k)->mean;
+		return is_giga ? giga_text(e.value, statistics_half(&e))
+			       : measure_text(m, e.value, statistics_half(&e),
+					      plan_unsafe(in, i, k));
 	}
-	if (of != p) /* it is before */
+	if (in != p)
 		return "";
-	r = ratio_of(p, i, c->measure);
+	r = ratio_of(p, i, k);
 	if (!r.is_known)
 		return r.is_asked ? "-" : "";
 	return text_of("%s%s", times_text(&r.e, r.unsafe), r.is_same ? " =" : "");
 }
 
-/* The columns of what is known. */
-static int columns_of(const struct plan *p, bool brief, struct column column[COLUMNS_MAX])
-{
-	const struct measure *m = p->kind->measure, *last = NULL;
-	struct column *c = column;
-	int i, k, is_ratio;
-
-	for (k = 0; k < p->kind->measures; k++)
-		for (is_ratio = 0; is_ratio < 2; is_ratio++) {
-			if (m[k].title == NULL || !is_known(p, k) ||
-			    (is_ratio && (m[k].ratio_key == NULL || m[k].is_aside ||
-					  (p->n == 1 && p->before == NULL))))
-				continue;
-			*c = (struct column){k, is_ratio != 0, brief,
-					     last == NULL || last->end != m[k].end ||
-						     last->is_of_load != m[k].is_of_load ||
-						     last->is_aside != m[k].is_aside ||
-						     (!is_ratio && !m[k].is_of_load &&
-						      !m[k].is_aside && m[k].ratio_key != NULL),
-					     0};
-			c->width = width_of(cell(p, NULL, 0, c));
-			for (i = 0; i < p->n; i++) {
-				c->width = (int)fmax(c->width, width_of(cell(p, p, i, c)));
-				if (p->before != NULL)
-					c->width = (int)fmax(c->width,
-							     width_of(cell(p, p->before, i, c)));
-			}
-			last = &m[k];
-			c++;
-		}
-	return (int)(c - column);
-}
-
-/* Prints run i of the plan `of`, or the head; a name that is wider than `width` stands on a line of its own. */
-static void print_row(const struct plan *p, const struct plan *of, int i, const struct column *c,
-		      int columns, int width)
-{
-	const char *value = of == NULL ? "run" : name_in(p, of, i);
-	int at = width_of(value), start;
-
-	report("%s", value);
-	if (at > width) {
-		report("\n");
-		at = 0;
-	}
-	for (; columns > 0; columns--, c++) {
-		value = cell(p, of, i, c);
-		start = width + 2 + (c->is_ratio ? 0 : c->width - width_of(value));
-		if (*value != '\0') {
-			report("%*s%s", start - at, "", value);
-			at = start + width_of(value);
-		}
-		width += 2 + c->width;
-	}
-	report("\n");
-}
-
-/* How wide the columns are that stay together from c on, and how many they are. */
-static int width_together(const struct column *c, const struct column *end, int *n)
-{
-	int width = 0;
-
-	for (*n = 0; c < end && (*n == 0 || !c->begins); c++, ++*n)
-		width += 2 + c->width;
-	return width;
-}
-
-/* Prints the table, or if it is too wide several of them, one below the other; without heads on one line a run. */
+/* Prints the columns of what is known; several tables if they are too wide, or one line a run. */
 static void print_table(const struct plan *p, bool quiet, bool brief)
 {
-	const int most = brief ? BRIEF_WIDTH : quiet ? INT_MAX : WRAP_WIDTH;
-	struct column column[COLUMNS_MAX], *c = column;
-	const struct column *const end = column + columns_of(p, brief, column);
-	int i, n, more, names = 3, room = most, width;
+	const struct measure *m = p->kind->measure, *last = NULL;
+	struct column column[COLUMNS_MAX] = {{.id = 0}};
+	const struct cells cells = {p, brief, column};
+	struct table t = {.rows = p->n * (p->before != NULL ? 2 : 1),
+			  .columns = 1,
+			  .column = column,
+			  .most = brief   ? BRIEF_WIDTH
+				  : quiet ? INT_MAX
+					  : WRAP_WIDTH,
+			  .cell = cell,
+			  .arg = &cells};
+	int k;
 
-	for (; c < end; c += n)
-		room = (int)fmin(room, most - width_together(c, end, &n));
-	for (i = 0; i < p->n; i++) {
-		width = width_of(name_in(p, p->before, i));
-		names = width > names && width <= room ? width : names;
+	for (k = 0; k < p->kind->measures; k++) {
+		if (m[k].title == NULL || !is_known(p, k))
+			continue;
+		column[t.columns++] = (struct column){
+			.id = k,
+			.begins = last == NULL || m[k].is_aside || last->is_aside ||
+				  last->end != m[k].end || last->is_of_load != m[k].is_of_load ||
+				  (!m[k].is_of_load && m[k].ratio_key != NULL)};
+		if (m[k].ratio_key != NULL && (p->n > 1 || p->before != NULL))
+			column[t.columns++] = (struct column){.id = k, .is_left = true};
+		last = &m[k];
 	}
-	for (c = column; c < end; c += n) {
-		width = names + width_together(c, end, &n);
-		while (c + n < end && width + width_together(c + n, end, &more) <= most) {
-			width += width_together(c + n, end, &more);
-			n += more;
-		}
-		if (!quiet)
-			print_row(p, NULL, 0, c, n, names);
-		for (i = 0; i < p->n; i++) {
-			if (p->before != NULL)
-				print_row(p, p->before, i, c, n, names);
-			print_row(p, p, i, c, n, names);
-		}
-	}
+	table_print(&t);
 }
 
 /*
  * What is below the table.
  */
 
-/*
- * A sentence for each run of which a measure, that is of a load or is not, differs.  Sets *same if one has a ratio that
- * shows no difference, and *none if it can have none.
- */
-static void print_ratios(const struct plan *p, bool of_load, bool *same, bool *none)
+/* The signs that a table has. */
+struct signs {
+	bool same, none, unsafe;
+};
+
+static struct signs signs_of(const struct plan *p)
 {
-	const struct measure *m = p->kind->measure;
+	struct signs s = {.same = false};
 	struct ratio r;
-	struct wrap w;
 	int i, k;
 
-	for (k = 0; k < p->kind->measures; k++)
-		for (i = 0; i < p->n && m[k].ratio_key != NULL; i++) {
-			if (m[k].is_of_load != of_load)
+	for (i = 0; i < p->n; i++)
+		for (k = 0; k < p->kind->measures; k++) {
+			if (p->kind->measure[k].title == NULL || !is_known(p, k))
 				continue;
 			r = ratio_of(p, i, k);
-			*same |= r.is_same && !m[k].is_aside;
-			*none |= r.is_asked && !r.is_known && !m[k].is_aside;
-			if (!r.differs)
+			s.unsafe |= r.unsafe != 0;
+			if (p->kind->measure[k].ratio_key == NULL)
 				continue;
-			w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
-			wrap_add(&w, "", "%s", name_in(p, p, i));
-			wrap_add(&w, " ", "%s", ratio_text(p, k, &r));
-			wrap_add(&w, " ", "%s %s", m[k].times, name_in(p, r.than, r.run));
-			report("\n");
+			s.same |= r.is_same;
+			s.none |= r.is_asked && !r.is_known;
 		}
+	return s;
 }
 
-static double run_mean(const struct plan *p, int i, int measure)
+static void add_ratio(struct wrap *w, const struct plan *p, int i, int measure)
 {
-	return plan_result(p, i, measure)->mean.value;
+	const struct ratio r = ratio_of(p, i, measure);
+
+	wrap_add(w, w->column > 0 ? "; " : "", "%s", name_in(p, p, i));
+	wrap_add(w, " ", "%s", ratio_text(p, measure, &r));
+	wrap_add(w, " ", "%s %s", p->kind->measure[measure].times, name_in(p, r.than, r.run));
 }
 
-/* How many runs know a measure that may explain their difference; 0 if it hardly differs, or does not matter. */
-static int explaining(const struct plan *p, int measure)
+/* Adds the greatest and the smallest ratio of a measure, of those that differ; returns whether any run has a ratio. */
+static bool add_extremes(struct wrap *w, const struct plan *p, int measure)
 {
-	const struct figure *row = figure_named(p->kind->measure[measure].key);
-	double value, least = INFINITY, most = -INFINITY;
-	bool explains;
-	int i, n = 0;
+	int i, least = -1, most = -1;
+	bool is_known = false;
+	struct ratio r;
 
 	for (i = 0; i < p->n; i++) {
-		value = run_mean(p, i, measure);
-		least = value < least ? value : least;
-		most = value > most ? value : most;
-		n += !isnan(value);
-	}
-	explains = row->kind != FIGURE_SHARE   ? most > 1.1 * least
-		   : row->group == GROUP_WAITS ? most - least > 0.05
-					       : most >= 0.001;
-	return explains ? n : 0;
-}
-
-/* The text of a mean that may explain a difference: a share, or a number. */
-static const char *why_text(const struct figure *row, double value)
-{
-	return row->kind == FIGURE_SHARE ? text_of("%.1f%%", percent(value)) : grouped(value);
-}
-
-/* A line for each figure that may explain how the runs differ, and for receivers' methods that differ. */
-static void print_why(const struct plan *p)
-{
-	const struct figure *row;
-	struct wrap w;
-	int i, k, n;
-
-	for (k = 0; k < p->kind->measures; k++) {
-		n = p->kind->measure[k].is_why ? explaining(p, k) : 0;
-		if (n == 0)
+		r = ratio_of(p, i, measure);
+		is_known |= r.is_same || r.differs;
+		if (!r.differs)
 			continue;
-		row = figure_named(p->kind->measure[k].key);
-		w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
-		wrap_add(&w, "", "%s%s:", row->group == GROUP_WAITS ? "TCP waited for " : "",
-			 row->label);
-		for (i = 0; n > 0; i++)
-			if (!isnan(run_mean(p, i, k)))
-				wrap_add(&w, " ", "%s %s%s", plan_name(&p->run[i]),
-					 why_text(row, run_mean(p, i, k)), --n > 0 ? "," : "");
-		report("\n");
+		if (r.e.value > 1 &&
+		    (most < 0 || r.e.value > plan_result(p, most, measure)->ratio.value))
+			most = i;
+		if (r.e.value < 1 &&
+		    (least < 0 || r.e.value < plan_result(p, least, measure)->ratio.value))
+			least = i;
 	}
+	if (most >= 0)
+		add_ratio(w, p, most, measure);
+	if (least >= 0)
+		add_ratio(w, p, least, measure);
+	return is_known;
+}
+
+/* A sentence with the answer: which runs differ most in cost, at either end, or without a load in throughput. */
+static void print_answer(const struct plan *p)
+{
+	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
+	const struct measure *m = p->kind->measure;
+	bool is_compared = false;
+	int of_load, k, first = -1;
+
+	for (of_load = 1; of_load >= 0 && first < 0; of_load--)
+		for (k = 0; k < p->kind->measures; k++)
+			if (m[k].ratio_key != NULL && m[k].is_of_load == of_load &&
+			    is_known(p, k) && (first < 0 || of_load)) {
+				is_compared |= add_extremes(&w, p, k);
+				first = first < 0 ? k : first;
+			}
+	if (w.column == 0 && is_compared)
+		wrap_add(&w, "", "no significant difference in %s", m[first].title);
+	if (w.column > 0)
+		report("\n");
+}
+
+/* A line for receivers' methods that differ. */
+static void print_receivers(const struct plan *p)
+{
+	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
+	int i;
+
 	for (i = 1; i < p->n && strcmp(p->run[i].receiver, p->run[0].receiver) == 0; i++)
 		;
 	if (i >= p->n)
 		return;
-	w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
 	wrap_add(&w, "", "receiver's method:");
 	for (i = 0; i < p->n; i++)
 		wrap_add(&w, i > 0 ? ", " : " ", "%s %s", plan_name(&p->run[i]),
 			 p->run[i].receiver[0] != '\0' ? p->run[i].receiver : "-");
 	report("\n");
-}
-
-/* Whether a run, or the same run before, differs in a measure by more than the interval of their ratio. */
-static bool is_different(const struct plan *p, int measure)
-{
-	struct estimate e;
-	int i;
-
-	for (i = p->before != NULL ? 0 : 1; i < p->n; i++) {
-		e = plan_result(p, i, measure)->ratio;
-		if (isfinite(e.value) && (e.low > 1 || e.high < 1))
-			return true;
-	}
-	return false;
-}
-
-/* A line for each count that differs, with all runs; in two plans each run before and now. */
-static void print_counts(const struct plan *p)
-{
-	const struct measure *m = p->kind->measure;
-	const struct plan *of;
-	struct estimate e;
-	struct wrap w;
-	int i, k;
-
-	for (k = 0; k < p->kind->measures; k++) {
-		if (m[k].count == NULL || !is_different(p, k))
-			continue;
-		w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
-		wrap_add(&w, "", "%s:", m[k].count);
-		for (i = 0; i < p->n; i++)
-			for (of = p->before != NULL ? p->before : p; of != NULL;
-			     of = of == p ? NULL : p) {
-				e = plan_result(of, i, k)->mean;
-				wrap_add(&w, i > 0 || (of == p && p->before != NULL) ? ", " : " ",
-					 "%s %s", name_in(p, of, i),
-					 measure_text(&m[k], e.value, statistics_half(&e), 0));
-			}
-		report("\n");
-	}
 }
 
 /* A line for each reason why loads were unsafe, or could not be measured, in all sessions. */
@@ -414,12 +283,13 @@ static void json_difference(const char *key, const char *before, const char *now
 	json_string(json, NULL, key + strspn(key, "-"));
 }
 
-static void print_words(const char *head, const char *text)
+/* A line of words that folds, after a mark. */
+static void print_words(const char *mark, const char *text)
 {
 	char *rest = strdupa(text), *word;
 	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
 
-	wrap_add(&w, "", "%s:", head);
+	wrap_add(&w, "", "%s", mark);
 	while ((word = strsep(&rest, " ")) != NULL)
 		wrap_add(&w, " ", "%s", printable(word));
 	report("\n");
@@ -432,8 +302,8 @@ static void print_differences(const struct plan *now, const struct plan *then)
 
 	facts_compare(now, then, print_difference, &options);
 	if (options) {
-		print_words("command before", plan_fact(then, "command"));
-		print_words("command now", plan_fact(now, "command"));
+		print_words("command before:", plan_fact(then, "command"));
+		print_words("command now:", plan_fact(now, "command"));
 	}
 }
 
@@ -518,19 +388,34 @@ static void print_spread(const char *which, const struct plan *p)
 	report("\n");
 }
 
-/* What the figures depend on, of the settings of a session. */
+/* Whether all runs share a condition: a --setting may change any of the machine's but its CPU, words an option. */
+static bool is_shared(const struct plan *p, const char *key)
+{
+	int i;
+
+	for (i = 0; i < p->n; i++)
+		if ((plan_value(&p->run[i], RUN_SETTING)[0] != '\0' && key[0] != '-' &&
+		     strcmp(key, "cpu_model") != 0) ||
+		    strstr(plan_value(&p->run[i], RUN_WORDS), key) != NULL)
+			return false;
+	return true;
+}
+
+/* What the figures of all runs depend on, of the conditions of a session. */
 static void print_setup(const struct plan *p)
 {
 	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
 	const char *const *key = p->kind->setup;
-	const char *separator = "setup: ";
+	const char *separator = "setup: ", *value;
 
-	for (; key != NULL && *key != NULL; key++)
-		if (plan_fact(p, *key)[strspn(plan_fact(p, *key), "?")] != '\0') {
-			wrap_add(&w, separator, "%s %s", *key + strspn(*key, "-"),
-				 printable(plan_fact(p, *key)));
-			separator = ", ";
-		}
+	for (; key != NULL && *key != NULL; key++) {
+		value = plan_fact(p, *key);
+		if (value[strspn(value, "?")] == '\0' || !is_shared(p, *key))
+			continue;
+		wrap_add(&w, separator, "%s%s %s", *key + strspn(*key, "-"),
+			 strcmp(*key, "congestion") == 0 ? " control" : "", printable(value));
+		separator = ", ";
+	}
 	if (w.column > 0)
 		report("\n");
 }
@@ -538,6 +423,8 @@ static void print_setup(const struct plan *p)
 /* Prints the rounds, and the other sessions. */
 static void print_above(const struct plan *p, const struct compare_options *opt)
 {
+	if (opt->brief && plan_fact(p, "command")[0] != '\0')
+		print_words("$", plan_fact(p, "command"));
 	print_rounds(p, p->rounds, "; means and 95% confidence intervals");
 	if (opt->brief)
 		print_setup(p);
@@ -647,7 +534,8 @@ static void json_why(struct json *j, const struct plan *p, int i)
 	for (k = 0; k < p->kind->measures; k++, m++)
 		if (m->is_why)
 			json_number(j, m->key,
-				    figure_factor(figure_named(m->key)) * run_mean(p, i, k));
+				    figure_factor(figure_named(m->key)) *
+					    plan_result(p, i, k)->mean.value);
 	json_close(j, '}');
 }
 
@@ -718,7 +606,7 @@ static void print_failures(const struct plan *p, const char *before)
 
 	for (; p != NULL; p = p->earlier)
 		for (i = 0; i < p->failures; i++)
-			print_words(text_of("%somitted", before), p->failure[i]);
+			print_words(text_of("%somitted:", before), p->failure[i]);
 }
 
 static void print_doubts(const struct comparison *c)
@@ -742,9 +630,14 @@ static void print_caution(const struct plan *p)
 /* A block for a commit message. */
 static void print_brief(const struct comparison *c)
 {
+	const struct signs signs = signs_of(c->plan);
+
 	print_above(c->plan, c->opt);
 	print_table(c->plan, false, true);
-	report("=: no significant difference; ?: unsafe\n");
+	if (signs.same)
+		report("=: no significant difference\n");
+	if (signs.unsafe)
+		report("?: unsafe\n");
 	print_caution(c->plan);
 	print_doubts(c);
 }
@@ -753,19 +646,20 @@ static void print_text(const struct comparison *c)
 {
 	const struct plan *p = c->plan;
 	const double precision = c->opt->precision;
-	bool same = false, none = false;
+	const struct signs signs = signs_of(p);
 	int i;
 
-	if (!c->quiet)
+	if (!c->quiet) {
 		print_above(p, c->opt);
+		print_receivers(p);
+		why_print(p, c->is_detailed ? INT_MAX : WHY_MOST);
+	}
 	print_table(p, c->quiet, false);
 	if (c->quiet)
 		return;
-	print_ratios(p, true, &same, &none);
-	print_ratios(p, false, &same, &none);
-	if (same)
+	if (signs.same)
 		report("=: no significant difference, as 1 is in the interval\n");
-	if (none)
+	if (signs.none)
 		report("-: a figure is not above 0, or they vary too much\n");
 	for (i = 0; i < p->n && p->run[i].reference == 0; i++)
 		;
@@ -782,12 +676,10 @@ static void print_text(const struct comparison *c)
 		       plan_is_hopeless(p, precision)
 			       ? ":\n  the error that all rounds share is larger: run longer (-t)"
 			       : "");
-	print_why(p);
-	print_counts(p);
-	groups_print(p);
 	print_doubts(c);
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r 5)\n");
+	print_answer(p);
 }
 
 void comparison_print(struct comparison *c, const char *error)

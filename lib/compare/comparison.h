@@ -61,7 +61,8 @@ struct comparison {
 	const struct compare_options *opt;
 	bool is_wanted; /* there is more than one run, or an option that only a comparison has */
 	bool quiet, json;
-	double seconds; /* about how long a run takes; 0: not known */
+	bool is_detailed; /* all that differs is printed */
+	double seconds;   /* about how long a run takes; 0: not known */
 	/* Returns the whole command of a run, to be freed; NULL: its name is that. */
 	char *(*command)(void *arg, int run);
 	/* Begins the report in JSON: opens the object `comparison`, with the members that the program adds. */

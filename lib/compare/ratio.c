@@ -21,6 +21,30 @@ const char *name_in(const struct plan *p, const struct plan *of, int i)
 						       : " now");
 }
 
+const char *measure_text(const struct measure *m, double mean, double half, unsigned unsafe)
+{
+	const struct figure *row = figure_named(m->key);
+	const double unit = row->kind == FIGURE_BIT_RATE ? 8 * 1024 : 1; /* of KiB/s */
+	const int places = mean < 10 ? 2 : 1;
+
+	if (row->kind == FIGURE_LOAD)
+		return load_text(mean, half, unsafe);
+	if (row->kind == FIGURE_COST || row->kind == FIGURE_CPU_TIME ||
+	    row->kind == FIGURE_SECONDS || row->kind == FIGURE_CPU_SECONDS)
+		return cost_text(mean, half, unsafe);
+	if (row->kind == FIGURE_SHARE)
+		return isfinite(half) ? text_of("%.2g%% +-%.2g%%", percent(mean), percent(half))
+				      : text_of("%.2g%%", percent(mean));
+	if ((m->count != NULL || row->kind == FIGURE_US) && mean < 100)
+		return isfinite(half) ? text_of("%.*f +-%.*f", places, mean, places, half)
+				      : decimal(mean, places);
+	if (!isfinite(half))
+		return grouped(mean / unit);
+	return text_of("%s +-%s", grouped(mean / unit), grouped(half / unit));
+}
+
+#define WIDE 100 /* an interval whose ends differ by this factor is of no use */
+
 const char *times_text(const struct estimate *e, unsigned unsafe)
 {
 	const int places = e->value < 10 ? 2 : 1;
@@ -28,6 +52,8 @@ const char *times_text(const struct estimate *e, unsigned unsafe)
 
 	if (isnan(e->low))
 		return text;
+	if (e->high > WIDE * e->low)
+		return text_of("%s (interval too wide)", text);
 	return text_of("%s (%s to %s)", text, decimal(e->low, places), decimal(e->high, places));
 }
 

@@ -15,6 +15,9 @@ const char *name_in(const struct plan *p, const struct plan *of, int i);
 /* Whether a measure is known of any run of the plans. */
 bool is_known(const struct plan *p, int measure);
 
+/* The mean of a measure and half of its interval, as `61.2%? +-0.4%`. */
+const char *measure_text(const struct measure *m, double mean, double half, unsigned unsafe);
+
 /* `2.61 (2.48 to 2.75)`, or without an interval `2.61`; `2.61?` of an unsafe load */
 const char *times_text(const struct estimate *e, unsigned unsafe);
 

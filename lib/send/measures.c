@@ -14,21 +14,21 @@ static const struct run_key keys[] = {
 };
 
 /* What is counted for each MiB, of the host of an end. */
-#define COUNT(of, key, who, what)                                                                  \
+#define COUNT(of, key, what)                                                                       \
 	{                                                                                          \
-		key, of, .is_of_host = true, .is_of_bytes = true, .count = who what                \
+		key, of, .is_of_host = true, .is_of_bytes = true, .count = what                    \
 	}
-#define COUNTS(of, who)                                                                            \
-	{"calls_per_mib", of, .is_of_bytes = true, .count = who "calls/MiB"},                      \
-		COUNT(of, "packets_in_per_mib", who, "packets/MiB in"),                            \
-		COUNT(of, "packets_out_per_mib", who, "packets/MiB out"),                          \
-		COUNT(of, "bytes_per_packet", who, "bytes/packet"),                                \
-		COUNT(of, "interrupts_per_mib", who, "interrupts/MiB"),                            \
-		COUNT(of, "reschedules_per_mib", who, "rescheduling interrupts/MiB"),              \
-		COUNT(of, "net_rx_per_mib", who, "NET_RX softirqs/MiB"),                           \
-		COUNT(of, "net_tx_per_mib", who, "NET_TX softirqs/MiB"),                           \
-		COUNT(of, "switches_per_mib", who, "switches/MiB"),                                \
-		COUNT(of, "tasks_us_per_kib", who, "CPU time of tasks, us/KiB")
+#define COUNTS(of)                                                                                 \
+	{"calls_per_mib", of, .is_of_bytes = true, .count = "calls/MiB"},                          \
+		COUNT(of, "packets_in_per_mib", "packets/MiB in"),                                 \
+		COUNT(of, "packets_out_per_mib", "packets/MiB out"),                               \
+		COUNT(of, "bytes_per_packet", "bytes/packet"),                                     \
+		COUNT(of, "interrupts_per_mib", "interrupts/MiB"),                                 \
+		COUNT(of, "reschedules_per_mib", "rescheduling interrupts/MiB"),                   \
+		COUNT(of, "net_rx_per_mib", "NET_RX softirqs/MiB"),                                \
+		COUNT(of, "net_tx_per_mib", "NET_TX softirqs/MiB"),                                \
+		COUNT(of, "switches_per_mib", "switches/MiB"),                                     \
+		COUNT(of, "tasks_us_per_kib", "CPU time of tasks, us/KiB")
 
 /* A group of a profile, of this host and of the other end. */
 #define GROUP(which, key, name)        {key "_us_per_kib", 0, true, .group = (name)},
@@ -88,8 +88,8 @@ static const struct measure measures[] = {
 	{"waited_for_data_percent", .is_why = true},
 	{"zerocopy_copied_percent", .is_why = true},
 	/* What is counted. */
-	COUNTS(0, ""),
-	COUNTS(1, "receiver: "),
+	COUNTS(0),
+	COUNTS(1),
 };
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))

@@ -444,6 +444,7 @@ void trials_compare(struct trials *a)
 	a->comparison = (struct comparison){.opt = &a->opt->compare,
 					    .quiet = a->opt->quiet,
 					    .json = a->opt->json,
+					    .is_detailed = a->opt->debug > 0,
 					    .begin_json = begin_json,
 					    .arg = a};
 	rounds_compare_or_die(&a->comparison, &trials_kind);
@@ -464,6 +465,7 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 				 .is_wanted = opt->compares,
 				 .quiet = opt->quiet,
 				 .json = opt->json,
+				 .is_detailed = opt->debug > 0,
 				 .seconds = mean_seconds(opt),
 				 .command = command_of,
 				 .begin_json = begin_json,

@@ -158,7 +158,7 @@ while again; do ( begin
 		false
 	}
 	for m in $(echo $methods | tr , ' '); do
-		ratio=" +[0-9.]+\?? \([0-9.]+ to [0-9.]+\)( =)?"
+		ratio=" +[0-9.]+\?? \(([0-9.]+ to [0-9.]+|interval too wide)\)( =)?"
 		[ $m != sendfile ] || ratio=
 		grep -Eq "^-m $m +[1-9][0-9,]* \+-[0-9,]+$ratio$" out
 		grep -Eq "^-m $m +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$ratio$" out
