@@ -11,7 +11,7 @@ static char said[32];
 /* Makes a run: `.`, or it fails, or its load is Unsafe, or Missing, or the receiver's is unsafe (R). */
 static const char *once(void *arg, int run, char why[DIE_MAX])
 {
-	const char how = *next != '\0' ? *next++ : '.';
+	const int how = *next != '\0' ? *next++ : '.';
 	struct figures sent = figures_of("bytes=1 seconds=1"), received = sent;
 	const struct ends ends = {&sent, &received, false};
 
