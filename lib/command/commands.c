@@ -265,13 +265,13 @@ static const char *run(void *commands, int i, char why[DIE_MAX])
 	const struct load *each = NULL;
 	struct figures f;
 
+	figures_init(&f);
 	if (is_prepared) {
 		gauge_begin(&c->gauge, NULL);
 		error = run_command(c, i % (c->opt->n + 1));
 	}
 	if (error == NULL && *c->stop == 0) {
 		gauge_after(&c->gauge, c->stop);
-		figures_init(&f);
 		gauge_load(&c->gauge, &f.host);
 		f.seconds = f.host.seconds;
 		f.command = command_figures_of(&shell_usage);
