@@ -21,12 +21,14 @@ else:
     r, w = os.pipe()
     fcntl.fcntl(w, 1031, 4096)
 os.set_blocking(w, False)
-filled = 0
-try:
-    while True:
+filled = refused = 0
+while refused < 5: # the kernel may make room in a terminal a moment later
+    try:
         filled += os.write(w, b'.' * 512)
-except BlockingIOError:
-    pass
+        refused = 0
+    except BlockingIOError:
+        refused += 1
+        time.sleep(0.02)
 os.set_blocking(w, True)
 if kind.endswith('-root'):
     os.chmod('/proc/self/fd/%d' % w, 0o600)
