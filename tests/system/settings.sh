@@ -55,7 +55,7 @@ beside 'a command that fails ends the comparison, which prints its complete roun
 	rm log
 	exits 1 settings -q -n 1 -r 9 --setting 'c=echo c >>log; [ "$(grep -c c log)" -lt 2 ]' ../file
 	[ "$(grep -c '^-m sendfile, [abc] ' out)" -eq 3 ]
-	counts -eq 3 lines_in out
+	counts -eq 4 lines_in out
 ) & later
 beside 'a first setting that cannot be restored is the last line, and the status'; ( begin
 	exits 1 $ALONE "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting 'a=[ ! -e now ]' --setting "$b" ../file
