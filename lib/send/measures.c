@@ -16,7 +16,7 @@ static const struct run_key keys[] = {
 /* What is counted for each MiB, of the host of an end. */
 #define COUNT(of, key, what)                                                                       \
 	{                                                                                          \
-		key, of, .is_of_host = true, .is_of_bytes = true, .count = what                    \
+		key, of, .is_of_host = true, .is_of_bytes = true, .count = (what)                  \
 	}
 #define COUNTS(of)                                                                                 \
 	{"calls_per_mib", of, .is_of_bytes = true, .count = "calls/MiB"},                          \
