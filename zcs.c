@@ -207,7 +207,7 @@ static const struct option_row rows[] = {
 	{"I", "interval", "SECS",
 	 "print a line every SECS seconds while data arrive (default 5; 0: none)",
 	 AT(SECONDS_OR_NONE, interval), .min = 0.01, .max = 86400},
-	{"", "timestamps", NULL, "print the time of day before each of these lines",
+	{"", "timestamps", NULL, "print the time before each of these lines and each summary",
 	 AT(FLAG, timestamps)},
 	{"J", "json", NULL, "print one JSON object for each group of clients", AT(CONSTANT, json),
 	 .min = JSON_OBJECTS},

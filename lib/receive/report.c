@@ -37,6 +37,12 @@ static bool is_last(const struct report *r)
  * Text.
  */
 
+/* With --timestamps the date and time, before a summary; otherwise an empty text. */
+static const char *date_of(const struct report *r)
+{
+	return r->opt->timestamps ? text_of("%s ", time_text(now_ns(), true)) : "";
+}
+
 /*
  * Prints the summary of a client, or of several: their throughput, unless they were cut, their load if
  * there is one, and their bytes.  Each line, of SUMMARY_WIDTH columns at most, begins with `name` for grep(1).
@@ -52,7 +58,7 @@ static void print_summary(struct report *r, const char *name, const struct figur
 	struct wrap w = {.width = SUMMARY_WIDTH, .indent = indented};
 
 	snprintf(indented, sizeof(indented), "  %s: ", name);
-	wrap_add(&w, "", "%s%s", indented + 2, f->cut ? bytes : throughput_text(f));
+	wrap_add(&w, "", "%s%s%s", date_of(r), indented + 2, f->cut ? bytes : throughput_text(f));
 	if (!isnan(f->host.load))
 		wrap_add(&w, ", ", "%s", load_format(f));
 	if (!f->cut)
@@ -253,10 +259,11 @@ void report_replies(struct report *r, const struct figures *f, double start,
 	} else if (total == NULL) {
 		intervals_row(&r->intervals, f, start, true, "");
 	} else { /* no rate, which would be a mean over idle hours */
-		printf("total: %" PRIu64 " %s, %" PRIu64 " byte%s; %" PRIu64 " rejected, %" PRIu64
+		printf("%stotal: %" PRIu64 " %s, %" PRIu64 " byte%s; %" PRIu64 " rejected, %" PRIu64
 		       " silent, %" PRIu64 " too large, %" PRIu64 " broken\n",
-		       f->calls, f->calls == 1 ? "reply" : "replies", f->bytes, plural(f->bytes),
-		       total->refused, total->silent, total->too_large, total->broken);
+		       date_of(r), f->calls, f->calls == 1 ? "reply" : "replies", f->bytes,
+		       plural(f->bytes), total->refused, total->silent, total->too_large,
+		       total->broken);
 		/* Lost segments and a full accept queue explain stalls of clients. */
 		if (!isnan(n->syn_retransmits) && n->retransmits + n->overflows > 0)
 			printf("this host retransmitted %.0f segment%s, of which SYNs: %.0f; "

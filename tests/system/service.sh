@@ -16,6 +16,14 @@ for unit in zcs zcs-load; do
 		[ $unit != zcs ] || systemd-analyze security --offline=yes --threshold=30 zcs.service
 	); ok
 done
+it 'units: a zcs whose --bind address comes late fails, and is started again without end, every two seconds'; ( begin
+	fails 'Cannot assign requested address' "$BIN/zcs" -p 0 --bind 192.0.2.1
+	for unit in zcs zcs-load; do
+		sed -n '/^.Unit/,/^.Service/p' $unit.service | grep -x StartLimitIntervalSec=0
+		grep -x Restart=on-failure $unit.service
+		grep -x RestartSec=2 $unit.service
+	done
+); ok
 it 'zcs: the service manager is told that it is ready, by a path or an abstract name'; ( begin; need python3
 	for name in "$PWD/notify" "@zc-$$"; do
 		python3 - "$name" "$BIN/zcs" <<-'END'
