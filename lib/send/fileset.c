@@ -12,6 +12,15 @@ uint32_t file_entry(const struct file *f, uint64_t off)
 	return f->size - off > WIRE_ENTRY_MAX ? ENTRY_SPLIT : (uint32_t)(f->size - off);
 }
 
+/* Whether a name looks like the argument of an option of iperf3 that takes none here, as in `-w 1m`. */
+static bool is_size(const char *name)
+{
+	const size_t n = strspn(name, "0123456789");
+
+	return n > 0 && strchr("kKmMgG", name[n]) != NULL &&
+	       (name[n] == '\0' || name[n + 1] == '\0');
+}
+
 /* Opens a file, or warns that it is skipped and returns false.  A FIFO does not block. */
 static bool open_file(struct file *f, const char *name)
 {
@@ -19,7 +28,8 @@ static bool open_file(struct file *f, const char *name)
 	struct stat sb = {.st_mode = 0};
 
 	if (fd < 0 || fstat(fd, &sb) != 0)
-		warn("%s: skipped", printable(name));
+		warnx("%s: skipped: %s%s", printable(name), strerror(errno),
+		      is_size(name) ? " (-w takes no SIZE: -o sets the socket's buffer)" : "");
 	else if (!S_ISREG(sb.st_mode))
 		warnx("%s: skipped: not a regular file", printable(name));
 	*f = (struct file){.name = name, .fd = fd, .size = (uint64_t)sb.st_size};
