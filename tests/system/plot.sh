@@ -31,7 +31,8 @@ def over_time($key; $title; $f): select(any(.[]; .[$key])) | "= " + $title,
 	(.[] | (if $key == "load_percent" then .load_uncertainty_percent // 0 else 0 end) as $half | .[$key] as $v |
 	row(.start / 2 + .end / 2; {mean: $v, low: (($v // 0) - $half), high: (($v // 0) + $half)}; $f; .unsafe and $key == "load_percent"));
 def times: over_time("bits_per_second"; "throughput, Gbit/s"; 1e-9), over_time("replies_per_second"; "replies/s"; 1),
-	over_time("load_percent"; "load, % (lower is better)"; 1);
+	(([.[].cpus] | unique | if length == 1 and .[0] then " of \(.[0]) CPUs" else "" end) as $of |
+	over_time("load_percent"; "load, %\($of) (lower is better)"; 1));
 def periods: map(select(.seconds and .refused == null)) | reduce .[] as $p ([]; (.[-1].end // 0) as $t |
 	. + [($p.host // {}) + $p + {start: $t, end: ($t + $p.seconds)}]);
 def latencies($names): last.requests as $r | ("connect", "first_byte", "total") as $p |
