@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -401,13 +402,37 @@ static ssize_t keep_printed(void *cookie, const char *text, size_t n)
 	return buffer_add(&printed, text, n) ? (ssize_t)n : 0;
 }
 
+/* Breaks the lines of a text between words where a terminal would break them within one. */
+static void fold(char *text, size_t n)
+{
+	struct winsize w = {.ws_col = 0};
+	const size_t width = ioctl(on_stderr.own.fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col
+											  : 80;
+	char *begin, *blank = NULL, *c;
+
+	for (c = begin = text; c < text + n; c++) {
+		if (*c == '\n' || *c == ' ')
+			blank = c;
+		if (*c != '\n' && ((size_t)(c - begin) < width || blank == NULL))
+			continue;
+		*blank = '\n';
+		begin = blank + 1;
+		blank = NULL;
+	}
+}
+
 /* Progress, which ends no line, is dropped unless it can be printed now. */
 static ssize_t put_stderr(void *cookie, const char *text, size_t n)
 {
+	static char folded[4 * TEXT_SIZE]; /* under the lock */
 	sigset_t before;
 
 	(void)cookie;
 	output_lock_take(&before);
+	if (on_stderr.own.is_terminal && n <= sizeof(folded) && memchr(text, '\n', n) != NULL) {
+		fold(memcpy(folded, text, n), n);
+		text = folded;
+	}
 	if (!output_has_ended)
 		outlet_put(&on_stderr, text, n,
 			   memchr(text, '\n', n) == NULL ? 0

@@ -60,8 +60,7 @@ static void report_load(struct monitor *m)
 	if (opt.json)
 		period_json(&p, m->history.periods == 1 ? &m->environment : NULL);
 	else if (opt.once && isnan(p.load.load))
-		die("the load is not measured: it is unsafe: %s: see UNSAFE LOADS in zc-messages(7)",
-		    limits_format(p.load.unsafe));
+		die("the load is not measured: %s", no_load_text(p.load.no_load));
 	else if (opt.once)
 		report("%.1f\n", percent(p.load.load));
 	else

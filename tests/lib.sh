@@ -706,7 +706,7 @@ patiently()
 is_kept_off()
 {
 	grep -q 'soaked already' err || {
-		grep -q 'was fully busy: stop\|was fully busy before .*: the load is not measured\|the load is not reported$' err &&
+		grep -q 'was fully busy: stop\|the load is not measured: \(CPU [0-9]* was fully busy\|the machine is not idle\) ' err &&
 			[ $turns -lt ${BUSY_TURNS:-20} ]
 	}
 }

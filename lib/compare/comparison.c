@@ -217,16 +217,14 @@ static void print_receivers(const struct plan *p)
 	report("\n");
 }
 
-/* A line for each reason why loads were unsafe, or could not be measured, in all sessions. */
+/* A line for each reason why loads were unsafe in all sessions, and one about those that are not measured. */
 static void print_unsafe(const struct plan *p, const char *before)
 {
+	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
+	const char *why = NULL;
 	const struct plan *session;
-	bool known = false;
-	int i, unsafe, runs;
+	int i, unsafe = 0, runs = 0;
 
-	for (i = 0; i < p->kind->measures; i++)
-		known |= p->kind->measure[i].is_of_load && p->kind->measure[i].title != NULL &&
-			 is_known(p, i);
 	for (i = 0; i < UNSAFE_REASONS; i++) {
 		unsafe = runs = 0;
 		for (session = p; session != NULL; session = session->earlier) {
@@ -234,10 +232,18 @@ static void print_unsafe(const struct plan *p, const char *before)
 			runs += session->added;
 		}
 		if (unsafe > 0)
-			report("%s%s in %d of %d run%s: %s\n", before, limits_name(i), unsafe, runs,
-			       plural((uint64_t)runs),
-			       known ? "unsafe (?)" : "the load could not be measured");
+			report("%s%s in %d of %d run%s: unsafe (?)\n", before, limits_name(i),
+			       unsafe, runs, plural((uint64_t)runs));
 	}
+	for (session = p, unsafe = 0; session != NULL; session = session->earlier) {
+		unsafe += session->unmeasured;
+		why = why != NULL ? why : session->no_load;
+	}
+	if (unsafe == 0)
+		return;
+	wrap_text(&w, text_of("%sload not measured in %d of %d run%s: %s", before, unsafe, runs,
+			      plural((uint64_t)runs), why));
+	report("\n");
 }
 
 /* The sessions of a file, the last one first: their rounds, machine, date and title. */

@@ -196,6 +196,7 @@ void plan_add(struct plan *p, int i, const struct ends *ends)
 	struct doubts *doubts;
 	double *figure;
 	unsigned unsafe = 0;
+	const char *why = NULL;
 	int k;
 
 	make_room(p);
@@ -213,11 +214,16 @@ void plan_add(struct plan *p, int i, const struct ends *ends)
 	doubts = &p->doubts[p->rounds * p->n + i];
 	for (k = 0; k < 2; k++)
 		if (host[k] != NULL) {
-			doubts->unsafe[k] = host[k]->host.unsafe;
+			if (!isnan(host[k]->host.load))
+				doubts->unsafe[k] = host[k]->host.unsafe;
+			else if (no_load_is_told(host[k]->host.no_load))
+				why = no_load_text(host[k]->host.no_load);
 			doubts->profile[k] = host[k]->host.profile_unsafe[0] != '\0';
 			unsafe |= doubts->unsafe[k];
 		}
 	run->unsafe_rounds += unsafe != 0;
+	p->unmeasured += why != NULL;
+	p->no_load = why != NULL ? why : p->no_load;
 	for (k = 0; k < UNSAFE_REASONS; k++)
 		p->unsafe_runs[k] += (unsafe & 1u << k) != 0;
 	if (end[0] == NULL)

@@ -96,9 +96,11 @@ struct plan {
 	int rounds;                      /* that are complete */
 	int added;                       /* runs, also of a round that is not complete */
 	int unsafe_runs[UNSAFE_REASONS]; /* those of them that it made unsafe, at either end */
-	double *figure;                  /* of each measure of each run of each round */
-	struct doubts *doubts;           /* of each run of each round */
-	int room;                        /* rounds that there is memory for */
+	int unmeasured; /* those of them whose load was wanted and is not measured, at either end */
+	const char *no_load;   /* why the last of these is not: no_load_text() */
+	double *figure;        /* of each measure of each run of each round */
+	struct doubts *doubts; /* of each run of each round */
+	int room;              /* rounds that there is memory for */
 	struct fact *fact;
 	int facts;
 	char **failure; /* why runs failed, behind their places */

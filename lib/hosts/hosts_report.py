@@ -40,7 +40,7 @@ def host_figures(run, end, key, reasons):
     if "load_percent" not in figures:
         named = [line for line in run.lines(1) if "load" in line or "short" in line]
         figures["no_load"] = host.get("no_load", "off").replace("off", "unknown")  # it was asked for, or see below
-        figures["no_load_text"] = named[-1] if named else "its program does not say why"
+        figures["no_load_text"] = named[-1].partition("not measured: ")[2] or named[-1] if named else host.get("no_load_text", "its program does not say why")
         if not run.measures:
             figures["no_load"], figures["no_load_text"] = "off", not_asked_for(run.plan)
         return figures

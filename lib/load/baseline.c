@@ -199,9 +199,11 @@ int baseline_starved(const struct calibration *c)
 	return -1;
 }
 
-void baseline_warn_starved(const struct calibration *c, const char *when, const char *what,
-			   const char *result)
+const char *baseline_disturbed(const struct calibration *c, const char *when)
 {
-	warnx("CPU %d was fully busy %s %s: %s%s", c->cpus.id[baseline_starved(c)], when, what,
-	      result, busiest_find());
+	const int i = baseline_starved(c);
+
+	return i >= 0 ? text_of("CPU %d was fully busy %s", c->cpus.id[i], when)
+		      : text_of("the machine is not idle %s: other programs took %.1f%% of it",
+				when, 100 * c->others);
 }

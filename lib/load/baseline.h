@@ -37,9 +37,10 @@ struct instrument_kind {
 
 struct instrument {
 	const struct instrument_kind *kind; /* NULL: the load is not measured */
-	bool by_clock; /* of by_idle_time: BPF programs count, not the columns of /proc/stat */
-	bool parks;    /* of by_soaking: the soakers sleep beside those of another program */
-	double wait;   /* of by_soaking: seconds for another set of soakers to end */
+	bool by_clock;    /* of by_idle_time: BPF programs count, not the columns of /proc/stat */
+	bool parks;       /* of by_soaking: the soakers sleep beside those of another program */
+	double wait;      /* of by_soaking: seconds for another set of soakers to end */
+	unsigned missing; /* why it could not start, as UNSAFE_*; 0: for another reason */
 	struct lock_holder holder; /* the program that has the CPUs soaked; pid is -1 if none has */
 	struct soaker *soaker;     /* of by_soaking; otherwise NULL */
 	bool whole; /* of by_idle_time: the CPUs measured are all that the machine has */
@@ -116,12 +117,8 @@ bool baseline_is_old(const struct calibration *c);
 /* The index of the first CPU without a baseline, as other programs kept it fully busy; -1: all have one. */
 int baseline_starved(const struct calibration *c);
 
-/*
- * Warns of the CPU that baseline_starved() finds: when it had no time for its soaker ("before the", "run"), what
- * results, and which program is the busiest.
- */
-void baseline_warn_starved(const struct calibration *c, const char *when, const char *what,
-			   const char *result);
+/* What other programs took while it was measured (`before the run`): a CPU, or a share of the machine. */
+const char *baseline_disturbed(const struct calibration *c, const char *when);
 
 /* Makes c the mean of two baselines; returns by how much they differ, in shares of load. */
 double baseline_merge(struct calibration *c, const struct calibration *other);

@@ -66,25 +66,26 @@ static bool is_first_line(struct gauge *g, unsigned reason)
 static bool measure_idle(struct gauge *g, bool second, struct calibration *c,
 			 const _Atomic int *stop)
 {
-	const char *what = g->setup->what;
+	const char *when;
 	bool is_whole, is_said;
 
 	if (!baseline_measure(&g->instrument, c, g->seconds, stop))
 		return false;
+	when = text_of("%s the %s", second ? "after" : "before", g->setup->what);
 	is_whole = baseline_starved(c) < 0;
 	g->half = second && !is_whole;
 	if (is_whole && !(c->others > CAL_BUSY)) /* NAN: a CPU was offline, and has its own line */
 		return true;
 	is_said = atomic_fetch_or(&g->said.reasons, UNSAFE_BASELINE_BUSY) & UNSAFE_BASELINE_BUSY;
-	if (!is_whole && !second && is_first_line(g, UNSAFE_BASELINE_BUSY))
-		baseline_warn_starved(c, "before the", what, "the load is not measured");
-	else if (!is_whole && second && !is_said)
-		baseline_warn_starved(c, "after the", what,
-				      "the load is unsafe, as only the baseline before counts");
-	else if (is_whole && !is_said)
-		warnx("the machine is not idle %s the %s: other programs took %.1f%% of it: %s",
-		      second ? "after" : "before", what, 100 * c->others,
-		      c->others > CAL_FULL ? "the load is not reported" : "the load is unsafe");
+	if (is_whole ? c->others > CAL_FULL : !second) {
+		if (is_first_line(g, UNSAFE_BASELINE_BUSY))
+			warnx("the load is not measured: %s: stop them, or wait until they rest "
+			      "(--wait-idle)%s",
+			      baseline_disturbed(c, when), busiest_find());
+	} else if (!is_said) {
+		warnx("%s: the load is unsafe%s%s", baseline_disturbed(c, when),
+		      is_whole ? "" : ", as only the baseline before counts", busiest_find());
+	}
 	return is_whole;
 }
 
@@ -190,7 +191,10 @@ bool gauge_start_instrument(struct gauge *g)
 			profile_start(g->instrument.profile);
 		return true;
 	}
-	g->missing = in.holder.pid >= 0 ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
+	g->calibration.idle = !setup->soak;
+	g->missing = in.holder.pid >= 0 ? UNSAFE_SOAKED_ALREADY
+		     : in.missing != 0  ? in.missing
+					: UNSAFE_NOT_MEASURED;
 	if (setup->never_idle || (setup->soak ? setup->parks : in.by_clock))
 		die("%s", why);
 	if (is_first_line(g, g->missing))
@@ -383,6 +387,10 @@ void gauge_between(const struct gauge *g, const struct load_sample *from,
 	l->unsafe = g->missing;
 	if (g->instrument.kind != NULL)
 		measured_between(g, from, to, i, l);
+	if (g->instrument.kind == NULL && g->missing == 0)
+		strcpy(l->no_load, NO_LOAD_OFF);
+	else if (isnan(l->load))
+		strcpy(l->no_load, no_load_of(l->unsafe, g->calibration.idle));
 	if (g->no_profile != NULL)
 		strcpy(l->no_profile, g->no_profile);
 }
@@ -419,5 +427,5 @@ void gauge_say(struct gauge *g, const struct load *l, bool is_interval)
 {
 	if (g->instrument.kind != NULL)
 		limits_say(l->unsafe | (is_interval ? g->said.reasons : 0u),
-			   g->instrument.soaker == NULL, &g->said);
+			   g->instrument.soaker == NULL, l->no_load, &g->said);
 }

@@ -81,7 +81,7 @@ static void read_once(const struct instrument *in, const struct cpus *cpus, stru
 #define TURN_TRY_NS 10000000u   /* between two tries */
 
 /* Soaking has a trial of its own, which takes soakers. */
-#define SOAK_INSTEAD "try soaking, which says if it does not work here"
+#define SOAK_INSTEAD "try -c (cyclesoak: without --idle)"
 
 #define NOT_COUNTED                                                                                \
 	"/proc/stat cannot be read, or does not count CPU %d (a container may have one of its "    \
@@ -164,15 +164,16 @@ static int turn_take(void)
 
 /*
  * Returns NULL if a trial shows that idle time is measured, or why it is not known to be.  If the machine is not idle the
- * trial is repeated on other CPUs, and other programs are assumed to go on as they did before the thread worked.  *busy:
- * other programs disturbed it, or the last CPU was not counted.  Leaves the thread on that CPU.
+ * trial is repeated on other CPUs, and other programs are assumed to go on as they did before the thread worked.  Stores
+ * in *missing whether other programs disturbed it, or the last CPU was not counted.  Leaves the thread on that CPU.
  */
-static const char *trial(struct idle_clock *clock, const struct cpus *cpus, bool *busy)
+static const char *trial(struct idle_clock *clock, const struct cpus *cpus, unsigned *missing)
 {
 	const double doubt = clock != NULL ? TRY_CLOCK : TRY_DOUBT;
 	struct trial t = {.awake = 1}, rest = {.awake = 0};
 	int i, cpu;
 	double others = 0;
+	bool busy;
 
 	for (i = 0; i < TRY_MOST; i++) {
 		if (i > 0)
@@ -187,8 +188,9 @@ static const char *trial(struct idle_clock *clock, const struct cpus *cpus, bool
 		t = try_cpu(clock, cpus->id[cpu], TRY_WORK_NS);
 		t.worked -= rest.worked;
 		/* If the CPU never slept the thread had no time to work, and both shares are alike. */
-		*busy = !(t.awake <= 1 - TRY_ASLEEP); /* where it is NAN, too */
-		if (!*busy && t.woken && fabs(t.awake - rest.awake - t.worked) <= doubt)
+		busy = !(t.awake <= 1 - TRY_ASLEEP); /* where it is NAN, too */
+		*missing = isnan(t.awake) ? UNSAFE_NOT_MEASURED : busy ? UNSAFE_BASELINE_BUSY : 0;
+		if (!busy && t.woken && fabs(t.awake - rest.awake - t.worked) <= doubt)
 			return NULL;
 	}
 	if (clock != NULL && idle_clock_is_silenced(clock))
@@ -196,24 +198,23 @@ static const char *trial(struct idle_clock *clock, const struct cpus *cpus, bool
 		       "kernel.ftrace_enabled=1' first";
 	if (isnan(t.awake))
 		return text_of(NOT_COUNTED, cpus->id[cpu]);
-	if (*busy)
+	if (busy)
 		return text_of("CPU %d never sleeps, since programs run, spin or soak there" WAIT,
 			       cpus->id[cpu], busiest_find());
-	*busy = others > doubt;
-	if (*busy)
+	if (others > doubt) {
+		*missing = UNSAFE_BASELINE_BUSY;
 		return text_of(
 			"the machine is busy, or another program measures now: others had %.0f%% of "
 			"a CPU in a trial" WAIT,
 			100 * others, busiest_find());
+	}
 	if (!t.woken)
 		return text_of(
 			"BPF programs do not see the interrupts that end the sleep of CPU %d",
 			cpus->id[cpu]);
-	return text_of("%s not measure the idle time of CPU %d: %.0f%% was counted beside work of "
-		       "%.0f%% (%sa busy machine, or another program measures now)",
+	return text_of("%s not measure the idle time of CPU %d (%.0f%% beside work of %.0f%%)%s",
 		       clock != NULL ? "BPF programs do" : "the kernel does", cpus->id[cpu],
-		       100 * (t.awake - rest.awake), 100 * t.worked,
-		       clock != NULL ? "" : "no NO_HZ, ");
+		       100 * (t.awake - rest.awake), 100 * t.worked, busiest_find());
 }
 
 /* The first of these CPUs that /proc/stat lacks; -1: none. */
@@ -255,7 +256,7 @@ static void stop(struct instrument *in)
 }
 
 /* Opens the clock.  Returns NULL, or why it cannot be had here, or a trial shows that it does not count. */
-static const char *clock_start(struct instrument *in, const struct cpus *cpus, bool *busy)
+static const char *clock_start(struct instrument *in, const struct cpus *cpus)
 {
 	const char *why;
 
@@ -264,7 +265,7 @@ static const char *clock_start(struct instrument *in, const struct cpus *cpus, b
 	if (why == NULL)
 		why = visit_cpus(cpus);
 	if (why == NULL)
-		why = trial(in->clock, cpus, busy);
+		why = trial(in->clock, cpus, &in->missing);
 	if (why != NULL)
 		stop(in);
 	return why;
@@ -274,7 +275,6 @@ static const char *start(struct instrument *in, const struct cpus *cpus)
 {
 	const int missing = find_missing(cpus);
 	const char *columns = "", *clock = "";
-	bool busy = false;
 	cpu_mask bound;
 	int turn;
 
@@ -287,9 +287,9 @@ static const char *start(struct instrument *in, const struct cpus *cpus)
 		columns = cpu_times_check(cpus);
 	turn = turn_take();
 	if (columns == NULL)
-		columns = trial(NULL, cpus, &busy);
-	if (columns != NULL && !busy)
-		clock = clock_start(in, cpus, &busy);
+		columns = trial(NULL, cpus, &in->missing);
+	if (columns != NULL && in->missing == 0)
+		clock = clock_start(in, cpus);
 	if (turn >= 0)
 		close(turn);
 	sched_setaffinity(0, sizeof(bound), bound);
@@ -297,9 +297,9 @@ static const char *start(struct instrument *in, const struct cpus *cpus)
 		return NULL;
 	if (in->by_clock)
 		return text_of("--idle=clock: %s", clock);
-	if (busy)
+	if (in->missing != 0)
 		return text_of("--idle: %s", *clock != '\0' ? clock : columns);
-	return text_of("--idle: %s; and %s; or " SOAK_INSTEAD, columns, clock);
+	return text_of("--idle: %s; %s; or " SOAK_INSTEAD, columns, clock);
 }
 
 /*

@@ -292,12 +292,10 @@ static const char *advice(int error)
 	switch (error) {
 	case EPERM:
 		if (kernel_permits(CAP_BPF, CAP_PERFMON))
-			return "a lockdown of the kernel, a security module or a container "
-			       "forbids it";
+			return "forbidden by a lockdown, a security module or a container";
 		if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 			strcpy(self, program_invocation_name);
-		return text_of("it needs CAP_BPF and CAP_PERFMON: become root, or run "
-			       "'setcap cap_bpf,cap_perfmon+ep %s'",
+		return text_of("become root, or run 'setcap cap_bpf,cap_perfmon+ep %s'",
 			       printable(self));
 	case E2BIG:
 		return "other programs have attached as many BPF programs as the kernel takes (38 "

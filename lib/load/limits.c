@@ -14,8 +14,7 @@
 static const struct {
 	const char *name, *line;
 } reason[UNSAFE_REASONS] = {
-	{"cpu_offline", "a measured CPU was offline, or missing in the cpuset: "
-			"the load is not measured until it is back"},
+	{"cpu_offline", NULL},
 	{"cpu_online", "a CPU came online and is not measured: start again to measure it"},
 	{"soaker_moved", "a soaker was moved to another CPU and is back: the load is unsafe"},
 	{"soaker_stopped", "the soakers were stopped (SIGSTOP): that time counts as load"},
@@ -27,15 +26,45 @@ static const struct {
 		  "the load is unsafe"},
 	{"baseline_old", OLD AGAIN},
 	{"baseline_busy", BUSY AGAIN},
-	{"calibration", "the load is below 0: the machine was not idle when it was calibrated, or "
-			"has changed since: run 'cyclesoak -C' on the idle machine"},
+	{"calibration", NULL},
 	{"soaked_already", NULL},
-	{"not_measured",
-	 "/proc/stat could not be read, or kernel.ftrace_enabled was changed: the load is "
-	 "not measured: start again"},
+	{"not_measured", NULL},
 	{"scheduler", "a sched_ext scheduler runs and may prefer the soakers: the load is unsafe: "
 		      "use --idle"},
 	{"other", NULL},
+};
+
+/* Why a load is not measured: of several reasons the first.  `by`: those of one instrument. */
+static const struct {
+	const char *word;
+	unsigned unsafe;
+	enum { BY_ANY, BY_SOAKING, BY_IDLE_TIME } by;
+	const char *text;
+} no_load[] = {
+	{"offline", UNSAFE_CPU_OFFLINE, BY_ANY,
+	 "a measured CPU was offline, or missing in the cpuset: wait until it is back"},
+	{"uncounted", UNSAFE_NOT_MEASURED, BY_IDLE_TIME,
+	 "idle time is not counted here, or no longer (/proc/stat, kernel.ftrace_enabled): "
+	 "try -c (cyclesoak: without --idle)"},
+	{"soakers", UNSAFE_NOT_MEASURED, BY_SOAKING,
+	 "the soakers could not be started: raise the limits (ulimit -a), or use --idle"},
+	{NO_LOAD_HELD, UNSAFE_SOAKED_ALREADY, BY_ANY,
+	 "another program soaks the CPUs: stop it, or wait for it (zcc and cyclesoak: --wait)"},
+	{"jump", UNSAFE_CALIBRATION, BY_IDLE_TIME,
+	 "the load is below 0: idle time jumped (a suspend?), or the machine was busier before or "
+	 "after: measure again"},
+	{"negative", UNSAFE_CALIBRATION, BY_SOAKING,
+	 "the load is below 0: the machine was busier when its baseline was measured, or has "
+	 "changed: measure again, or run 'cyclesoak -C' on the idle machine"},
+	{NO_LOAD_BASELINE, UNSAFE_BASELINE_BUSY, BY_ANY,
+	 "other programs kept the CPUs busy: stop them, or wait until they rest (zcc and "
+	 "cyclesoak: --wait-idle)"},
+	{NO_LOAD_SHORT, 0, BY_ANY,
+	 "the transfer ended before the soakers of zcs had settled: send for longer (-t)"},
+	{NO_LOAD_SEVERAL, 0, BY_ANY,
+	 "the streams went to several hosts: measure them by zc-hosts(1)"},
+	{NO_LOAD_OFF, 0, BY_ANY, "it was not asked for: start zcs with -c or --idle"},
+	{"", 0, BY_ANY, "the reason is not known (zcs measures it with -c or --idle)"},
 };
 
 const char *limits_name(int i)
@@ -55,13 +84,28 @@ const char *limits_format(unsigned unsafe)
 	return text_of("%s", names);
 }
 
-const char *limits_option(unsigned unsafe)
+const char *no_load_of(unsigned unsafe, bool idle)
 {
-	if (unsafe & UNSAFE_SOAKED_ALREADY)
-		return "--wait";
-	if (unsafe & UNSAFE_NOT_MEASURED)
-		return "-c";
-	return unsafe & (UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION) ? "--wait-idle" : NULL;
+	size_t i = 0;
+
+	while (no_load[i].unsafe != 0 && (!(unsafe & no_load[i].unsafe) ||
+					  no_load[i].by == (idle ? BY_SOAKING : BY_IDLE_TIME)))
+		i++;
+	return no_load[i].unsafe != 0 ? no_load[i].word : "";
+}
+
+const char *no_load_text(const char *word)
+{
+	size_t i = 0;
+
+	while (no_load[i].word[0] != '\0' && strcmp(word, no_load[i].word) != 0)
+		i++;
+	return no_load[i].text;
+}
+
+bool no_load_is_told(const char *word)
+{
+	return *word != '\0' && strcmp(word, NO_LOAD_OFF) != 0;
 }
 
 bool limits_parse(const char *list, unsigned *unsafe)
@@ -110,20 +154,22 @@ unsigned limits_steal(double share)
 	return share > STEAL_MAX ? UNSAFE_STEAL : 0;
 }
 
-/* The line of a reason.  Idle time has no calibration that could be wrong, or help. */
-static const char *line_of(int i, bool idle)
+/*
+ * The line of a reason; NULL if there is none.  Idle time has no calibration that could be wrong, or help.  That a load
+ * is not measured takes the place of what would make it unsafe.
+ */
+static const char *line_of(int i, bool idle, const char *word)
 {
+	if (*word != '\0' && strcmp(no_load_of(1u << i, idle), word) == 0)
+		return text_of("the load is not measured: %s", no_load_text(word));
 	switch (idle ? 1u << i : 0) {
 	case UNSAFE_BASELINE_OLD: return OLD "start again on the idle machine";
 	case UNSAFE_BASELINE_BUSY: return BUSY "start again on the idle machine";
-	case UNSAFE_CALIBRATION:
-		return "the load is below 0: idle time jumped (/proc/stat; a suspend?), or the "
-		       "machine was busier before or after: the load is not measured";
 	default: return reason[i].line;
 	}
 }
 
-void limits_say(unsigned unsafe, bool idle, struct limits_said *said)
+void limits_say(unsigned unsafe, bool idle, const char *word, struct limits_said *said)
 {
 	const unsigned most = said->most > 0 ? said->most : SAY_MOST;
 	const unsigned fresh = unsafe & ~atomic_exchange(&said->reasons, unsafe);
@@ -131,8 +177,8 @@ void limits_say(unsigned unsafe, bool idle, struct limits_said *said)
 	int i;
 
 	for (i = 0; i < UNSAFE_REASONS; i++) {
-		line = line_of(i, idle);
-		if (fresh & 1u << i && line != NULL && atomic_fetch_add(&said->n[i], 1) < most)
+		line = fresh & 1u << i ? line_of(i, idle, word) : NULL;
+		if (line != NULL && atomic_fetch_add(&said->n[i], 1) < most)
 			warnx("%s%s%s", said->place != NULL ? said->place : "",
 			      said->place != NULL ? ": " : "", line);
 	}

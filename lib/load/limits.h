@@ -7,7 +7,7 @@
  *	...
  *	soaker_limits(soaker, &to);
  *	unsafe = limits_between(&from, &to) | limits_steal(share);
- *	limits_say(unsafe, false, &said);
+ *	limits_say(unsafe, false, "", &said);
  *	report("unsafe: %s\n", limits_format(unsafe));
  */
 #pragma once
@@ -41,8 +41,21 @@ const char *limits_name(int i);
 /* The names of a set, with commas between; an empty string if the set is empty. */
 const char *limits_format(unsigned unsafe);
 
-/* The option of zcc by which the load may be measured all the same; NULL: none is known. */
-const char *limits_option(unsigned unsafe);
+/* Why a load is not measured, as receipts and JSON have it: the values of `no_load`. */
+#define NO_LOAD_OFF      "off"      /* the load was not asked for (-c, --idle) */
+#define NO_LOAD_HELD     "held"     /* another program soaks the CPUs */
+#define NO_LOAD_BASELINE "baseline" /* other programs kept the machine busy */
+#define NO_LOAD_SHORT    "short"    /* the transfer ended before zcs's soakers had settled */
+#define NO_LOAD_SEVERAL  "several"  /* the streams went to several hosts; no receipt has it */
+
+/* The NO_LOAD_* of a load that these reasons leave without a figure; an empty text if none of them does. */
+const char *no_load_of(unsigned unsafe, bool idle);
+
+/* The sentence of that word, which follows `the load is not measured: ` in all outputs: REASON: WHAT TO DO. */
+const char *no_load_text(const char *word);
+
+/* Whether the load was wanted and is not measured, so that there is something to say. */
+bool no_load_is_told(const char *word);
 
 /* Reads such a list; false if it is malformed.  An unknown name is UNSAFE_OTHER. */
 bool limits_parse(const char *list, unsigned *unsafe);
@@ -81,9 +94,10 @@ struct limits_said {
 
 /*
  * Prints a line on stderr for each reason that the load before did not have: a reason that lasts is printed
- * once.  `idle`: the load is one by idle time, which has no calibration.  Any thread may call it.
+ * once.  `idle`: the load is one by idle time, which has no calibration; `word`: its NO_LOAD_* if it is not measured.
+ * Any thread may call it.
  */
-void limits_say(unsigned unsafe, bool idle, struct limits_said *said);
+void limits_say(unsigned unsafe, bool idle, const char *word, struct limits_said *said);
 
 /*
  * Watches all processes but soakers for a fifth of a second, and returns the end of a message: `; the busiest

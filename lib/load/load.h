@@ -38,13 +38,6 @@
 	0.03 /* share that tasks may have of a baseline: on an idle machine it is below 1 % */
 #define CAL_FULL 0.3 /* a baseline in which tasks had a greater share is useless */
 
-/* The values of `no_load=`: why a host's load is not measured. */
-#define NO_LOAD_OFF      "off"      /* the load was not asked for (-c) */
-#define NO_LOAD_HELD     "held"     /* another program soaks the CPUs */
-#define NO_LOAD_BASELINE "baseline" /* the machine was busy, or measures no idle time */
-#define NO_LOAD_SHORT    "short"    /* the transfer ended before zcs's soakers had settled */
-#define NO_LOAD_SEVERAL  "several"  /* the streams went to several hosts; no receipt has it */
-
 #define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */
 
 /* The figures of one CPU's soaker on the idle machine: means and standard deviations. */
@@ -97,6 +90,7 @@ struct load {
 	struct rates rates; /* of the kernel's counters in this time */
 	struct profile_shares profile; /* of what the CPUs did */
 	unsigned unsafe;               /* what makes the load unsafe: a set of reasons, limits.h */
+	char no_load[16];              /* why it is not measured: NO_LOAD_*; empty: not known */
 	char instrument[16];           /* by which it was measured: LOAD_BY_*; empty: not known */
 	char source[16];     /* of idle time: IDLE_COLUMNS or IDLE_CLOCK; empty: not known */
 	char event[16];      /* what sampled the profile; empty: there is none */

@@ -46,21 +46,19 @@ void meter_say(struct meter *m, const struct load *l)
 
 const char *meter_no_load(struct meter *m, unsigned unsafe)
 {
+	const char *word = no_load_of(unsafe | m->gauge.missing, m->gauge.calibration.idle);
 	bool has_baseline;
 
 	if (!m->wanted)
 		return NO_LOAD_OFF;
-	if (unsafe & UNSAFE_CPU_OFFLINE) /* the receipt has that reason */
-		return "";
+	if (*word != '\0')
+		return word;
 	if (m->state == METER_BLOCKED)
 		return NO_LOAD_HELD;
 	pthread_rwlock_rdlock(&m->lock);
 	has_baseline = m->gauge.calibration.cpu != NULL;
 	pthread_rwlock_unlock(&m->lock);
-	/* A baseline of a busy machine leaves a load that means nothing. */
-	if (!has_baseline || unsafe & (UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION))
-		return NO_LOAD_BASELINE;
-	return NO_LOAD_SHORT;
+	return has_baseline ? NO_LOAD_SHORT : NO_LOAD_BASELINE;
 }
 
 /*
@@ -133,8 +131,8 @@ static void name_holder(struct meter *m)
 	const struct lock_holder *h = &m->gauge.instrument.holder;
 
 	if (m->named != h->pid)
-		warnx("the load is not measured while %s (pid %d) soaks the CPUs: stop it, or start "
-		      "zcs without -c (on one host one -c measures both ends)",
+		warnx("the load is not measured: %s (pid %d) soaks the CPUs: stop it, or start zcs "
+		      "without -c (on one host one -c measures both ends)",
 		      h->name, h->pid);
 	m->named = h->pid;
 }
@@ -247,8 +245,9 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 	if (g->baseline == BASELINE_IDLE) {
 		baseline_measure(&g->instrument, c, 0, NULL);
 		if (baseline_starved(c) >= 0) {
-			baseline_warn_starved(c, "at the", "start",
-					      "the load is not measured until the machine is idle");
+			warnx("the load is not measured: %s: zcs tries again each minute without "
+			      "clients%s",
+			      baseline_disturbed(c, "at the start"), busiest_find());
 			free(c->cpu);
 			c->cpu = NULL;
 		}

@@ -46,7 +46,7 @@ void figures_describe(struct context *x, const struct link *link, struct figures
 	strcpy(f->boot, x->boot);
 	environment_setup(&x->report.environment, link, f);
 	if (isnan(f->host.load))
-		strcpy(f->no_load, meter_no_load(&x->meter, f->host.unsafe));
+		strcpy(f->host.no_load, meter_no_load(&x->meter, f->host.unsafe));
 }
 
 void receipt_send(int sock, const struct figures *f, int flags)
@@ -124,7 +124,7 @@ void group_close(struct context *x)
 	sum.cut = !g->finished;
 	strcpy(sum.method, all.method);
 	if (isnan(sum.host.load))
-		strcpy(sum.no_load, meter_no_load(&x->meter, sum.host.unsafe));
+		strcpy(sum.host.no_load, meter_no_load(&x->meter, sum.host.unsafe));
 	if (g->interface[0] == '\0')
 		sum.host.rates.packets_in = sum.host.rates.packets_out = NAN;
 	report_group(&x->report, &sum, &g->stalls, g->summary);

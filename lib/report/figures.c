@@ -263,7 +263,7 @@ const struct figure figure_table[] = {
 	{"idle_source", "idle_source", STRING(WORD, host.source), IN(HOST)},
 	{"unsafe", "unsafe", NUMBER(REASONS, host.unsafe), IN(LOADS), TEXT(LOAD, "unsafe: why"),
 	 ADDED},
-	{"no_load", "no_load", STRING(WORD, no_load), IN(HOST)},
+	{"no_load", "no_load", STRING(WORD, host.no_load), IN(HOST)},
 	{"cpus", "cpus", NUMBER(CPUS, host.cpus), IN(HOST), TEXT(LOAD, "CPUs measured")},
 	{"slowed_percent", "slowed", NUMBER(CHANGE, host.slowed), IN(HOST), TEXT(LOAD, "slowed")},
 	{"switches_per_second", "switches", NUMBER(RATE, host.switches), IN(HOST),
@@ -501,7 +501,8 @@ bool figure_is_possible(enum figure_kind kind, double value)
 const struct figures *figures_of_host(const struct figures *sent, const struct figures *received)
 {
 	const bool by_receiver = received != NULL && isnan(sent->host.load) &&
-				 (!isnan(received->host.load) || sent->host.unsafe == 0);
+				 (!isnan(received->host.load) ||
+				  !no_load_is_told(sent->host.no_load));
 
 	return by_receiver ? received : sent;
 }

@@ -99,7 +99,6 @@ struct figures {
 	char kernel[RELEASE_SIZE]; /* the release of its kernel; empty: not known */
 	char boot[HASH_SIZE];      /* which boot of which kernel; empty: not known */
 	struct setup setup;        /* of the other end, in a receipt */
-	char no_load[16];          /* why the load is not measured: NO_LOAD_*; empty: not known */
 	char refused[16];          /* why the other end did not serve; empty if it did */
 };
 

@@ -194,7 +194,7 @@ static void json_figure(struct json *j, const struct figure *row, const struct f
 
 	switch (row->kind) {
 	case FIGURE_COUNT: json_count(j, row->key, *(const uint64_t *)member); break;
-	case FIGURE_REASONS: json_unsafe(j, f->host.unsafe); break;
+	case FIGURE_REASONS: json_unsafe(j, isnan(f->host.load) ? 0 : f->host.unsafe); break;
 	case FIGURE_BASELINE: json_string(j, row->key, baseline[f->host.baseline]); break;
 	case FIGURE_WORD:
 	case FIGURE_NAME:
@@ -211,6 +211,8 @@ void json_rows(struct json *j, const struct figures *f, unsigned objects)
 	for (row = figure_table; row < figure_table + figure_rows; row++)
 		if (row->objects & objects)
 			json_figure(j, row, f);
+	if (objects & IN_HOST && isnan(f->host.load) && no_load_is_told(f->host.no_load))
+		json_string(j, "no_load_text", no_load_text(f->host.no_load));
 }
 
 void json_timed(struct json *j, double start, const struct figures *f, unsigned objects)

@@ -35,7 +35,8 @@ void period_print(const struct period *p, bool accounting)
 	int i;
 
 	if (isnan(l->load)) {
-		wrap_add(&line, "", "System load: -, unsafe: %s", limits_format(l->unsafe));
+		wrap_text(&line,
+			  text_of("System load: not measured: %s", no_load_text(l->no_load)));
 	} else {
 		wrap_add(&line, "", "System load: %s",
 			 load_text(l->load, l->uncertainty, l->unsafe));

@@ -97,14 +97,11 @@ static const char *bit_rate_text(double bits)
 const char *load_format(const struct figures *f)
 {
 	const struct load *l = &f->host;
-	const char *option = limits_option(l->unsafe);
 
-	if (isnan(l->load) && l->unsafe == 0)
-		return "";
 	if (isnan(l->load))
-		return text_of(option != NULL ? "load not measured: %s (try %s)"
-					      : "load not measured: %s",
-			       limits_format(l->unsafe), option);
+		return no_load_is_told(l->no_load)
+			       ? text_of("load not measured: %s", no_load_text(l->no_load))
+			       : "";
 	return text_of(
 		"%sload %s of %.4g CPU%s%s",
 		strcmp(l->instrument, LOAD_BY_IDLE) == 0 ? "unsoaked " : "",
@@ -182,11 +179,11 @@ const char *figure_text(const struct figure *row, const struct figures *f)
 
 	if (f == NULL)
 		return NULL;
+	if (row->group == GROUP_LOAD && isnan(f->host.load))
+		return row->kind == FIGURE_LOAD && no_load_is_told(f->host.no_load) ? "not measured"
+										    : NULL;
 	if (row->kind == FIGURE_REASONS)
 		return f->host.unsafe != 0 ? limits_format(f->host.unsafe) : NULL;
-	if (row->group == GROUP_LOAD &&
-	    isnan(f->host.load)) /* not measured, or a reason for its absence */
-		return row->kind == FIGURE_LOAD && f->host.unsafe != 0 ? "-" : NULL;
 	if (row->kind == FIGURE_WORD) {
 		word = figure_member(row, f);
 		return strcmp(word, LOAD_BY_IDLE) == 0      ? "idle time"
@@ -346,4 +343,15 @@ void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 	va_start(ap, fmt);
 	w->column += vprintf(fmt, ap);
 	va_end(ap);
+}
+
+void wrap_text(struct wrap *w, const char *text)
+{
+	size_t n;
+
+	for (; *text != '\0'; text += n + (text[n] == ' ')) {
+		n = strspn(text, " ");
+		n += strcspn(text + n, " ");
+		wrap_add(w, w->column > 0 ? " " : "", "%.*s", (int)n, text);
+	}
 }

@@ -31,7 +31,7 @@ const char *cost_text(double us, double half, unsigned unsafe);
 const char *cost_each_text(const struct figures *f, double n);
 
 /*
- * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, without the cost if no byte was moved; `load not measured: baseline_busy
+ * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, without the cost if no byte was moved; `load not measured: REASON: WHAT TO DO
  * (try --wait-idle)` if the load is NAN and there are reasons, else an empty string.
  */
 const char *load_format(const struct figures *f);
@@ -109,6 +109,9 @@ struct wrap {
  */
 void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Prints a text as wrap_add() does, a word an item; the first item may begin with blanks. */
+void wrap_text(struct wrap *w, const char *text);
 
 /* Adds the groups of a profile, as shares of the CPUs, to a line; nothing if there is none. */
 void groups_add(struct wrap *w, const struct figures *f);

@@ -40,7 +40,9 @@ static const char *reason_of(const struct verdict *r)
 		return text_of("%d of %d loads unsafe: %s", r->unsafe_loads,
 			       r->loads + r->unsafe_loads, reasons);
 	return r->kind == VERDICT_NOT_RUN && r->unsafe != 0
-		       ? text_of("load not measured: %s", reasons)
+		       ? text_of("load not measured: %s",
+				 no_load_text(no_load_of(r->unsafe,
+							 strcmp(r->instrument, "idle time") == 0)))
 		       : "";
 }
 

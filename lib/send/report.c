@@ -1,5 +1,7 @@
 #include "lib/send/report.h"
 
+#include <limits.h>
+
 #include "lib/compare/facts.h"
 #include "lib/send/sender.h"
 
@@ -60,39 +62,27 @@ static void print_transfer(const struct send_result *res, int streams)
 		       streams - res->receipts, streams);
 }
 
-/* Why a receipt lacks a load.  One of an older version has no reason. */
-static const char *no_load_text(const char *word)
-{
-	static const char *const texts[][2] = {
-		{NO_LOAD_OFF, "zcs measures it with -c"},
-		{NO_LOAD_HELD, "another program there soaks the CPUs"},
-		{NO_LOAD_BASELINE, "zcs has no baseline of its host when idle"},
-		{NO_LOAD_SHORT, "the transfer ended before its soakers had settled"},
-		{NO_LOAD_SEVERAL, "the streams went to several hosts"}};
-	size_t i;
-
-	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (strcmp(word, texts[i][0]) == 0)
-			return texts[i][1];
-	return "its receipt has none (zcs -c measures it)";
-}
-
 /* Where both ends are this host, it has one load, which one of them measured. */
 static void print_load(const struct send_result *res, int streams)
 {
-	const struct figures *s = &res->sent, *r = &res->received, *host = result_host(res);
+	const struct figures *s = &res->sent, *r = &res->received, *host = result_host(res),
+			     *there = res->local ? host : r;
+	struct wrap w = {.width = WRAP_WIDTH, .indent = "      "};
 
 	if (!rows_print(res->local ? "load of this host, both ends" : "load", GROUP_LOAD, host,
-			res->local ? host : r))
+			there))
 		return;
 	rows_print(text_of("CPU time, us/KiB, sampled by %s",
 			   s->host.event[0] != '\0' ? s->host.event : r->host.event),
-		   GROUP_PROFILE, host, res->local ? host : r);
+		   GROUP_PROFILE, host, there);
 	if (s->host.baseline == BASELINE_OWN)
 		report("    %s%s\n", res->local ? "" : "sender: ", baselines_format(&s->host));
-	if (!res->local && res->receipts > 0 && isnan(r->host.load))
-		report("    receiver: load not measured: %s\n", no_load_text(r->no_load));
-	if (res->receipts > 0 && r->clients > (uint64_t)streams)
+	if (!res->local && res->receipts > 0 && isnan(r->host.load)) {
+		wrap_text(&w, text_of("    receiver: load not measured: %s",
+				      no_load_text(r->host.no_load)));
+		report("\n");
+	}
+	if (res->receipts > 0 && !isnan(there->host.load) && r->clients > (uint64_t)streams)
 		report("    the receiver had %ju clients during the transfer: "
 		       "its load is that of all of them\n",
 		       (uintmax_t)r->clients);
@@ -189,9 +179,13 @@ static void print_report(const struct send_options *opt, const struct send_resul
 	const struct figures *sent = &res->sent;
 	const bool on_lo = res->local && strcmp(res->target.interface, "lo") == 0;
 	const char *load = load_format(sent);
+	/* A line with figures is for grep(1), and so is that of -q. */
+	struct wrap w = {.width = opt->quiet || !isnan(sent->host.load) ? INT_MAX : WRAP_WIDTH,
+			 .indent = "  "};
 	char why[DIE_MAX];
 
-	report("%s%s%s\n", throughput_text(sent), load[0] != '\0' ? ", " : "", load);
+	wrap_text(&w, text_of("%s%s%s", throughput_text(sent), load[0] != '\0' ? ", " : "", load));
+	report("\n");
 	if (opt->quiet)
 		return;
 	print_target(opt, res);

@@ -364,11 +364,16 @@ static void host_text(const struct requests *q, bool quiet)
 	struct wrap line = {.width = WRAP_WIDTH, .indent = "  "};
 
 	if (load[0] != '\0')
-		report("%s%s", quiet ? ", " : "\n  ", load);
+		report(quiet ? ", " : "\n");
+	if (quiet)
+		report("%s", load);
+	else if (load[0] != '\0')
+		wrap_text(&line, text_of("  %s", load));
 	if (!isnan(l->load))
 		report(", %s us/%s", cost_each_text(f, (double)connections), noun(q));
 	if (!isnan(l->load) && l->baseline == BASELINE_OWN && !quiet) {
 		report("\n");
+		line.column = 0;
 		wrap_add(&line, "", "  %s", baselines_format(l));
 		groups_add(&line, f);
 	}

@@ -502,21 +502,7 @@ void run_measured(struct run *r)
 	}
 }
 
-/* Why the load is not measured, as a receipt names it; an empty word where that is not known. */
-static const char *no_load(const struct run *r, unsigned unsafe)
-{
-	if (!gauge_is_wanted(&r->opt->gauge))
-		return NO_LOAD_OFF;
-	if (unsafe & UNSAFE_SOAKED_ALREADY)
-		return NO_LOAD_HELD;
-	return unsafe & (UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION | UNSAFE_NOT_MEASURED)
-		       ? NO_LOAD_BASELINE
-		       : "";
-}
-
 void run_host_figures(const struct run *r, struct figures *f)
 {
 	gauge_load(&r->gauge, &f->host);
-	if (isnan(f->host.load))
-		strcpy(f->no_load, no_load(r, f->host.unsafe));
 }

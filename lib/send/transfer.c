@@ -238,7 +238,7 @@ static void find_host(struct send_result *res, int streams)
 	res->local = known > 0 ? others == 0 : strcmp(res->target.interface, "lo") == 0;
 	if (known > 0 && res->received.boot[0] == '\0') {
 		load_init(&res->received.host);
-		strcpy(res->received.no_load, NO_LOAD_SEVERAL);
+		strcpy(res->received.host.no_load, NO_LOAD_SEVERAL);
 	}
 }
 

@@ -110,7 +110,8 @@ void trials_note(struct plan *p, const struct send_options *opt, const struct se
 /* Whether the other host measures a load, as far as its receipt tells. */
 static bool measures_there(const struct send_result *res)
 {
-	return res->receipts > 0 && !res->local && strcmp(res->received.no_load, NO_LOAD_OFF) != 0;
+	return res->receipts > 0 && !res->local &&
+	       strcmp(res->received.host.no_load, NO_LOAD_OFF) != 0;
 }
 
 /*

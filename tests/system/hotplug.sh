@@ -27,29 +27,31 @@ period()
 	wait_until met
 	seen=$(lines_in soak.out)
 }
-unsafe() { period "(.unsafe // []) | index(\"$1\") != null"; }
-safe() { period "(.unsafe // []) | index(\"$1\") == null"; }
+# The reasons of a period whose load is unsafe, or not measured.
+reasons='((.unsafe // []) + [.no_load // empty])'
+unsafe() { period "$reasons | index(\"$1\") != null"; }
+safe() { period "$reasons | index(\"$1\") == null"; }
 # one_warning 'regex': soak.err has one such line
 one_warning() { prints 1 grep -c "^cyclesoak: $1" soak.err; }
 
 cpu1=/sys/devices/system/cpu/cpu1/online
 soak || exit
 it 'a CPU goes offline: the load is not measured, with one line, until it is back and its soaker is bound to it again'; ( begin
-	safe cpu_offline
+	safe offline
 	echo 0 >$cpu1
-	unsafe cpu_offline
-	unsafe cpu_offline
+	unsafe offline
+	unsafe offline
 	jq -e 'has("load_percent") | not' period
 	echo 1 >$cpu1
-	safe cpu_offline
+	safe offline
 	jq -e '.cpus == 2 and .load_percent > -10' period
 	prints '0 1' eval 'cpus_of "$(soaker_of "$SOAK")" | sed 1d | sort | paste -sd " "'
-	one_warning 'a measured CPU was offline'
+	one_warning 'the load is not measured: a measured CPU was offline'
 ); ok
 it 'a CPU that goes offline and comes back within a period makes it unsafe'; ( begin
 	echo 0 >$cpu1
 	echo 1 >$cpu1
-	moved='[.unsafe[]?] | any(. == "cpu_offline" or . == "soaker_moved")'
+	moved='[.unsafe[]?, .no_load] | any(. == "offline" or . == "soaker_moved")'
 	period "$moved"
 	period "($moved | not) and .cpus == 2"
 ); ok
@@ -89,15 +91,15 @@ watch()
 }
 it '--idle: a CPU is away within the run of a command: the load is not measured, and the reason is the CPU'; ( begin
 	idle sh -c "sleep 0.3; echo 0 >$cpu1; sleep 0.3; echo 1 >$cpu1; sleep 0.3"
-	grep '^{' out | jq -e '.unsafe == ["cpu_offline"] and (has("load_percent") | not)'
+	grep '^{' out | jq -e '.no_load == "offline" and ([has("load_percent", "unsafe")] | any | not)'
 	one_line err
 	idle sleep 0.3
-	grep '^{' out | jq -e '(.unsafe // [] | index("cpu_offline")) == null'
+	grep '^{' out | jq -e '.no_load != "offline"'
 ); ok
 it '--idle: the reason is that of the period in which the CPU was away, and of no other'; ( begin
 	(sleep 2; echo 0 >$cpu1; sleep 0.1; echo 1 >$cpu1) &
 	idle -p 4 -n 3
-	jq -es '[.[:3][] | .unsafe // [] | index("cpu_offline") != null] | map(select(.)) | length == 1' out
+	jq -es '[.[:3][] | .no_load == "offline"] | map(select(.)) | length == 1' out
 ); ok
 # Bursts that begin and end between two ticks are in no column: the columns of a CPU rise by less than the time.
 it '--idle: in a hundred periods beside bursts and beside full CPUs nothing is taken for a CPU that is away'; ( begin

@@ -207,4 +207,14 @@ beside 'a pipe that cannot be opened anew, of root or without /proc, is written 
 	done
 ) & later
 together
+it 'a message on a terminal breaks between words, and elsewhere is one line'; ( begin; need script
+	long=$(printf '%0150d' 0 | sed 's/000000/ 1234/g')
+	exits 2 script -qec "stty cols 40; '$BIN/zcc' -s 0 -m '$long'" typescript
+	tr -d '\r' <out >lines
+	[ "$(awk 'length > 40' lines | wc -l)" -eq 0 ]
+	exits 2 "$BIN/zcc" -s 0 -m "$long"
+	one_line err
+	tr '\n' ' ' <err >want
+	tr '\n' ' ' <lines | diff - want
+); ok
 finish

@@ -241,9 +241,9 @@ beside 'zcs is killed in mid-transfer: the report has the figures so far, those 
 	grep '^zcc: 127.0.0.1:[0-9]*: the server \(closed\|reset\) the connection after [1-9][0-9]* bytes\(: is it a zcs --reply?\)*$' text.err
 	[ "$(bytes_of text.out)" -gt 100000 ]
 	grep -q '^    no receipt: ' text.out
-	grep -Eq '^    load  .*(%|-$)' text.out # with a reason on stderr, where there is none
+	grep -Eq '^    load  .*(%|not measured$)' text.out # with a reason on stderr, where there is none
 	jq -es 'map({key: .event, value: .data}) | .[-2:] | from_entries | (.end | .receipts == 0 and .sum_sent.bytes > 100000 and
-	    (has("sum_received") or has("remote") | not) and (.host | has("load_percent") or has("unsafe"))) and .error != null' events.out
+	    (has("sum_received") or has("remote") | not) and (.host | has("load_percent") or has("no_load_text"))) and .error != null' events.out
 	grep '^zcc: round [0-9]*, .*: the server \(closed\|reset\) the connection after [1-9][0-9]* bytes\(: is it a zcs --reply?\)*$' rounds.err
 	sed -n '/^the run that failed:$/,$p' rounds.out | grep -A 99 '^    no receipt: ' | grep -q '^[1-9][0-9]* rounds\? of 2 runs'
 ) & later
@@ -310,4 +310,10 @@ beside 'while a client is stopped, the main thread of zcs just waits'; ( begin; 
 ) & later
 together
 
+it 'zcc -w 1m, as iperf3 has it: the hint names -o'; ( begin
+	exits 1 "$zcc" -s 0 -p 1 -w 1m
+	grep '1m: skipped: No such file or directory (-w takes no SIZE: -o' err
+	exits 1 "$zcc" -s 0 -p 1 1mm
+	grep '1mm: skipped: No such file or directory$' err
+); ok
 finish

@@ -249,7 +249,7 @@ static void test_keys(void)
 		   f.clients == 6 && f.host.unsafe == UNSAFE_STEAL,
 	   "the counts of a receipt and its reasons are read");
 	ok(strcmp(f.method, "seven") == 0 && strcmp(f.refused, "eight") == 0 &&
-		   strcmp(f.no_load, "held") == 0 && strncmp(f.kernel, "6.18", 4) == 0 &&
+		   strcmp(f.host.no_load, "held") == 0 && strncmp(f.kernel, "6.18", 4) == 0 &&
 		   strcmp(f.boot, "0123456789abcdef") == 0,
 	   "the words of a receipt are read");
 }
@@ -348,7 +348,7 @@ static void test_documents(void)
 	} cases[] = {{"sender", IN_SENDER, "socket start end sender"},
 		     {"receiver", IN_RECEIVER, "socket start end sender"},
 		     {"interval", IN_INTERVAL, "socket start end sender clients omitted"},
-		     {"host", IN_HOST, "accounting_percent environment profile"},
+		     {"host", IN_HOST, "accounting_percent environment no_load_text profile"},
 		     {"profile", IN_PROFILE, ""},
 		     {"accounting", IN_ACCOUNTING, ""}};
 	size_t i;

@@ -253,7 +253,7 @@ def test_no_load():
     for word, load, err, reason in (
         ("off", {"e", "d", "b", "c"}, [], "not asked for: 'load b c d ...'"),
         ("off", set(), [], "not asked for: 'load none'"),
-        ("held", None, ["zcc: the load is not measured: x", "bye"], "zcc: the load is not measured: x"),
+        ("held", None, ["zcc: the load is not measured: x: y", "bye"], "x: y"),
     ):
         one["end"]["host"]["no_load"] = word
         figures = hosts_report.host_figures(FakeRun("a", [one], load, err), one["end"], "sum_sent", [])

@@ -386,7 +386,8 @@ static void test_advice(void)
 	ok(waitpid(child, &status, 0) == child && status == 0,
 	   "without the permission: the way to it");
 	if (kernel_permits(CAP_BPF, CAP_PERFMON))
-		has(explain("bpf(2)", EPERM), "a container forbids it",
+		has(explain("bpf(2)", EPERM),
+		    "forbidden by a lockdown, a security module or a container",
 		    "who has the permission is not told to get it");
 	else
 		skip("who has the permission is not told to get it", "not permitted");

@@ -22,6 +22,40 @@ static void test_names(void)
 		ok(!limits_parse(list, &got), "limits_parse: '%s' is no list of reasons", list);
 }
 
+/* A reason, or several, and the instrument; the word that the load has which is not measured. */
+static void test_unmeasured(void)
+{
+	static const struct {
+		unsigned unsafe;
+		const char *word[2]; /* by soaking, and by idle time */
+	} cases[] = {
+		{UNSAFE_CPU_OFFLINE | UNSAFE_BASELINE_BUSY, {"offline", "offline"}},
+		{UNSAFE_NOT_MEASURED, {"soakers", "uncounted"}},
+		{UNSAFE_SOAKED_ALREADY, {"held", "held"}},
+		{UNSAFE_CALIBRATION | UNSAFE_BASELINE_BUSY, {"negative", "jump"}},
+		{UNSAFE_BASELINE_BUSY | UNSAFE_STEAL, {"baseline", "baseline"}},
+		{UNSAFE_STEAL | UNSAFE_WEIGHT, {"", ""}},
+		{0, {"", ""}},
+	};
+	const char *text;
+	size_t i;
+	int k;
+
+	for (i = 0; i < 2 * LENGTH(cases); i++) {
+		k = (int)(i % 2);
+		is(no_load_of(cases[i / 2].unsafe, k == 1), cases[i / 2].word[k],
+		   "%s, %s: the load is not measured, and a word has the reason",
+		   limits_format(cases[i / 2].unsafe), k == 1 ? "--idle" : "-c");
+	}
+	text = no_load_text("jump");
+	ok(strstr(text, "-C") == NULL, "idle time has no calibration that would help");
+	for (k = 0; k < 2; k++) {
+		text = no_load_text(k == 0 ? NO_LOAD_HELD : NO_LOAD_BASELINE);
+		ok(strstr(text, "-c") == NULL,
+		   "where other programs are in the way -c is no help: %s", text);
+	}
+}
+
 static void test_between(void)
 {
 	const struct limits_mark before = {.lost = 3, .moved = 4, .stops = 5};
@@ -57,8 +91,8 @@ static void says(struct limits_said said, unsigned first, unsigned second, const
 
 	capture(STDERR_FILENO);
 	for (i = 0; i < 1000; i++) {
-		limits_say(first, idle, &said);
-		limits_say(second, idle, &said);
+		limits_say(first, idle, no_load_of(first, idle), &said);
+		limits_say(second, idle, no_load_of(second, idle), &said);
 	}
 	for (line = captured(); (line = strstr(line, part)) != NULL; line++)
 		n++;
@@ -74,14 +108,13 @@ static void test_printed(void)
 	says(all, steal, steal | moved, "moved", SAY_MOST,
 	     "a reason that comes and goes has ten lines");
 	says(once, 0, moved, "moved", 1, "with one line a reason, one that comes again has none");
-	says(run, 0, moved, ": run 2: a soaker", SAY_MOST, "a line begins with its run");
-	says(all, 0, UNSAFE_CALIBRATION, "cyclesoak -C", SAY_MOST,
+	says(all, 0, UNSAFE_CALIBRATION,
+	     text_of("the load is not measured: %s", no_load_text("negative")), SAY_MOST,
 	     "a load below 0 is blamed on the calibration");
+	says(run, 0, moved, ": run 2: a soaker", SAY_MOST, "a line begins with its run");
 	idle = true;
 	says(all, 0, UNSAFE_CALIBRATION | UNSAFE_BASELINE_OLD | UNSAFE_BASELINE_BUSY,
 	     "cyclesoak -C", 0, "but not by idle time, which has none");
-	says(all, 0, UNSAFE_CALIBRATION, "idle time jumped (/proc/stat; a suspend?)", SAY_MOST,
-	     "idle time may have jumped");
 	says(all, 0, UNSAFE_STEAL, "(steal)", SAY_MOST,
 	     "other reasons have the same line by either instrument");
 	says(all, 0, UNSAFE_WEIGHT | UNSAFE_OTHER, "\n", 0,
@@ -90,7 +123,7 @@ static void test_printed(void)
 
 static void *say(void *said)
 {
-	limits_say(UNSAFE_CLOCK_SLOW, false, said);
+	limits_say(UNSAFE_CLOCK_SLOW, false, "", said);
 	return said;
 }
 
@@ -104,4 +137,4 @@ static void test_thread(void)
 	   "a thread prints a line that may advise --idle");
 }
 
-TESTS(test_printed, test_names, test_between, test_thread)
+TESTS(test_printed, test_names, test_unmeasured, test_between, test_thread)

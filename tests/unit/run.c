@@ -19,8 +19,8 @@ static void test_host(void)
 	} cases[] = {
 		{0, "off", "a host whose load is not asked for has none, and the reason"},
 		{UNSAFE_BASELINE_BUSY, "baseline", "a host without a baseline has only the reason"},
-		{UNSAFE_NOT_MEASURED, "baseline",
-		 "a host whose idle time is not measured has only the reason"},
+		{UNSAFE_NOT_MEASURED, "soakers",
+		 "a host whose soakers could not be started has only the reason"},
 		{UNSAFE_SOAKED_ALREADY, "held",
 		 "a host that another program soaks has only the reason"},
 	};
@@ -42,7 +42,7 @@ static void test_host(void)
 		figures_init(&f);
 		run_host_figures(&r, &f);
 		ok(isnan(f.host.load) && f.host.unsafe == cases[i].missing &&
-			   strcmp(f.no_load, cases[i].no_load) == 0 &&
+			   strcmp(f.host.no_load, cases[i].no_load) == 0 &&
 			   f.host.rates.interrupts == 250,
 		   "%s", cases[i].title);
 	}

@@ -31,7 +31,7 @@ static void test_host(const char *here)
 		k = strcmp(cases[i].boot[0], cases[i].boot[1]) != 0;
 		ok(res.local == cases[i].local &&
 			   (isnan(res.received.host.load) != 0) == (k != 0) &&
-			   strcmp(res.received.no_load, k ? NO_LOAD_SEVERAL : "") == 0,
+			   strcmp(res.received.host.no_load, k ? NO_LOAD_SEVERAL : "") == 0,
 		   "via %s to the boots '%s' and '%s' (h: here)", cases[i].interface,
 		   cases[i].boot[0], cases[i].boot[1]);
 	}
