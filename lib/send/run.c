@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <linux/tcp.h>
 #include <netdb.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <sys/eventfd.h>
 
@@ -331,13 +332,19 @@ static struct worker *worker_at(const struct run *r, int i)
 	return (struct worker *)(void *)(r->workers + (size_t)i * r->worker_size);
 }
 
+static __thread jmp_buf *end_of_worker; /* where the thread of a stream that failed ends; or NULL */
+
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct run *r = w->run;
+	jmp_buf end;
 
 	cpu_bind_or_die(&r->opt->bind, w->number);
 	pthread_barrier_wait(&r->barrier);
+	end_of_worker = &end;
+	if (setjmp(end) != 0)
+		return NULL;
 	r->work(w);
 	atomic_fetch_sub(&r->running, 1);
 	eventfd_write(r->wake, 1);
@@ -439,7 +446,6 @@ void run_clear(struct run *r)
 	int i, time_up = TIME_UP;
 
 	for (i = 0; i < r->opt->streams; i++) {
-		pthread_cancel(worker_at(r, i)->thread);
 		while (pthread_tryjoin_np(worker_at(r, i)->thread, NULL) != 0) {
 			shutdown(worker_at(r, i)->sock, SHUT_RDWR);
 			sleep_ns(LOOK_NS);
@@ -480,6 +486,8 @@ void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
 		r->is_broken = true;
 		eventfd_write(r->wake, 1);
 	}
+	if (pthread_equal(pthread_self(), worker) && end_of_worker != NULL)
+		longjmp(*end_of_worker, 1);
 	while (pthread_equal(pthread_self(), worker))
 		pause();
 }
