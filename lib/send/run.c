@@ -332,18 +332,18 @@ static struct worker *worker_at(const struct run *r, int i)
 	return (struct worker *)(void *)(r->workers + (size_t)i * r->worker_size);
 }
 
-static __thread jmp_buf *end_of_worker; /* where the thread of a stream that failed ends; or NULL */
+static __thread jmp_buf end_of_worker; /* where the thread of a stream that failed ends */
+static __thread bool is_worker;        /* it is set */
 
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct run *r = w->run;
-	jmp_buf end;
 
 	cpu_bind_or_die(&r->opt->bind, w->number);
 	pthread_barrier_wait(&r->barrier);
-	end_of_worker = &end;
-	if (setjmp(end) != 0)
+	is_worker = true;
+	if (setjmp(end_of_worker) != 0)
 		return NULL;
 	r->work(w);
 	atomic_fetch_sub(&r->running, 1);
@@ -486,8 +486,8 @@ void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
 		r->is_broken = true;
 		eventfd_write(r->wake, 1);
 	}
-	if (pthread_equal(pthread_self(), worker) && end_of_worker != NULL)
-		longjmp(*end_of_worker, 1);
+	if (pthread_equal(pthread_self(), worker) && is_worker)
+		longjmp(end_of_worker, 1);
 	while (pthread_equal(pthread_self(), worker))
 		pause();
 }
