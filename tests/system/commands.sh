@@ -83,7 +83,7 @@ beside 'a command that fails: the last line of its standard error is in the mess
 beside 'the CPU time of the processes of a command, also without a load: in text, JSON and --against'; ( begin; need jq
 	spin='i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'
 	exits 0 compare -- sh -c "$spin"
-	paste -sd ' ' out | grep -E '; took [0-9.]+ s, +user 0\.[0-9]+ s, +system [0-9.]+ s'
+	paste -sd ' ' out | grep -E '; +took [0-9.]+ s, +user 0\.[0-9]+ s, +system [0-9.]+ s'
 	exits 0 compare -r 2 --vs "$spin" --save own.zc --json -- :
 	jq -s . out >all
 	holds all 'all(.[:4][]; .user_system_seconds - .user_seconds - .system_seconds | fabs < 1e-9)' \
@@ -224,7 +224,7 @@ beside 'a first setting that fails, or cannot be restored: the status is 125, al
 ) & later
 beside '-d: the accounting of the kernel, of each run'; ( begin
 	exits 0 compare -B -d -r 2 --vs 'sleep 0.2' -- sleep 0.3
-	grep -A 3 '^round 1, sleep 0.2:$' out | paste -sd ' ' | grep '^[^:]*: System load.*took 0\.[2-9].*; kernel: user [0-9.]*%.* steal'
+	sed -n '/^round 1, sleep 0.2:$/,/steal/p' out | paste -sd ' ' | grep '^[^:]*: System load.*took 0\.[2-9].*; kernel: user [0-9.]*%.* steal'
 ) & later
 
 together
