@@ -149,7 +149,8 @@ beside '--mss: no larger segment is sent or asked for'; ( begin
 	for v in $(families); do
 		start_zcc a -s $(of A $v) --mss 600 -t 60 --pace 2m -I 0.1
 		flow a
-		$A ss -tni state established "sport = :$PORT" | grep -q ' rcvmss:588 '
+		met() { $A ss -tni state established "sport = :$PORT" | grep -q ' rcvmss:588 '; }
+		wait_until met
 		has_socket ' mss:588 .* advmss:588 '
 		zcc_ends a 143 TERM
 		[ "$(mss a.out)" -eq 588 ]
