@@ -394,15 +394,19 @@ static void print_spread(const char *which, const struct plan *p)
 	report("\n");
 }
 
-/* Whether all runs share a condition: a --setting may change any of the machine's but its CPU, words an option. */
+/*
+ * Whether all runs share a condition: a --setting may change any of the machine's but its CPU, words an option.  The
+ * letter of an option begins its name, or what is omitted was another's.
+ */
 static bool is_shared(const struct plan *p, const char *key)
 {
+	const char *const option = key[0] == '-' ? text_of("-%c", key[2]) : key;
 	int i;
 
 	for (i = 0; i < p->n; i++)
 		if ((plan_value(&p->run[i], RUN_SETTING)[0] != '\0' && key[0] != '-' &&
 		     strcmp(key, "cpu_model") != 0) ||
-		    strstr(plan_value(&p->run[i], RUN_WORDS), key) != NULL)
+		    strstr(plan_value(&p->run[i], RUN_WORDS), option) != NULL)
 			return false;
 	return true;
 }

@@ -104,10 +104,12 @@ bool rounds_repeat(struct rounds *r, int run, const struct ends *ends, const cha
 		     r->retry < most && *r->stop <= 0;
 	if (r->repeats && error != NULL)
 		warnx("%s: the run is repeated, %d of %d", printable(error), r->retry + 1, most);
-	else if (r->repeats && (!is_missing || doubts != r->missing))
-		warnx("the load is %s (%s): the run is repeated, %d of %d",
-		      is_missing ? "not measured" : "unsafe", limits_format(doubts), r->retry + 1,
+	else if (r->repeats && is_missing && doubts != r->missing) /* a line has the reason */
+		warnx("the load is not measured: the run is repeated, %d of %d", r->retry + 1,
 		      most);
+	else if (r->repeats && !is_missing)
+		warnx("the load is unsafe (%s): the run is repeated, %d of %d",
+		      limits_format(doubts), r->retry + 1, most);
 	r->missing = is_missing ? doubts : 0;
 	return r->repeats;
 }

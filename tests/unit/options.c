@@ -85,7 +85,7 @@ static void test_defaults(void)
 		"-s 0|-s 0 file|-s 0 -t 1|-s 0 -n 2|-s 0 --bytes 1|-s 0 -c|-s 0 --idle|-s 0 -c --profile"
 		"|-s 0 --raw|-s 0 -m mmap|-s 0 --request=1|-s 0 --request=1 --keep|-s 0 -r 2"
 		"|-s 0 --vs -S|-s 0 --precision 1|-s 0 --tls|-s 0 --setting a=: --setting b=:";
-	char first[2048] = "", all[8192] = "", *rest, *line;
+	char first[8192] = "", all[8192] = "", *rest, *line;
 	const char *words;
 
 	while ((words = next_of(&list)) != NULL) {
