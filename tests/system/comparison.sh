@@ -37,7 +37,7 @@ beside '-c with --idle: each run by either instrument; --retry: a run without a 
 	: >lock
 	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh $hasten_by "$zcc" \
 	    -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --retry 1 --save either.tsv ../file
-	[ "$(grep -c 'soaked_already): the run is repeated, 1 of 1' err)" -eq 1 ] # one line for both that soak
+	[ "$(grep -c 'the load is not measured: the run is repeated, 1 of 1' err)" -eq 1 ] # one line for both that soak
 	[ "$(grep -c 'CPUs are being soaked already, by flock' err)" -eq 1 ]
 	order='send idle mmap idle send soak mmap soak'
 	[ "$(tail -n 1 out | jq -r '.comparison.runs[] | .method, .instrument' | xargs)" = "$order" ]
