@@ -179,7 +179,7 @@ static bool add_extremes(struct wrap *w, const struct plan *p, int measure)
 	return is_known;
 }
 
-/* A sentence with the answer: which runs differ most in cost, at either end, or without a load in throughput. */
+/* A sentence with the answer: which runs differ most in cost, at either end, or in throughput if no cost is known. */
 static void print_answer(const struct plan *p)
 {
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
@@ -195,7 +195,8 @@ static void print_answer(const struct plan *p)
 				first = first < 0 ? k : first;
 			}
 	if (w.column == 0 && is_compared)
-		wrap_add(&w, "", "no significant difference in %s", m[first].title);
+		wrap_add(&w, "", "no significant difference in %.*s",
+			 (int)strcspn(m[first].title, ","), m[first].title); /* without its unit */
 	if (w.column > 0)
 		report("\n");
 }

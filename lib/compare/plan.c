@@ -346,7 +346,7 @@ static int neighbours(const struct plan *p, int i)
 {
 	int k;
 
-	/* With both instruments in turn, each run starts its instrument anew. */
+	/* With both instruments alternately, each run starts its instrument anew. */
 	for (k = 1; k < p->n; k++)
 		if (!plan_is_same_instrument(&p->run[0], &p->run[k]))
 			return 0;

@@ -190,7 +190,7 @@ unsigned plan_unsafe(const struct plan *p, int i, int measure);
 bool plan_profile_unsafe(const struct plan *p, int i, int end);
 
 /*
- * Whether half of the interval of each cost, or without a load of each throughput, is at most this share of it,
+ * Whether half of the interval of each cost, or of each throughput if no cost is known, is at most this share of it,
  * after this round and after the one before.  Fewer than PLAN_ROUNDS rounds are never precise: a few may agree
  * by chance, and stopping just then gives too narrow an interval.
  */

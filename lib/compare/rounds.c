@@ -236,8 +236,8 @@ const char *rounds_run(struct rounds *r, char why[DIE_MAX])
 	}
 	if (r->settings.n > 0) {
 		gauge_stop(r->gauge);
-		(void)settings_restore(*r->stop >
-				       0); /* the report may have to wait for its reader */
+		/* Now, as the report may have to wait for its reader. */
+		(void)settings_restore(*r->stop > 0);
 	}
 	return *r->stop > 0 ? "interrupted" : error;
 }

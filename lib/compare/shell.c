@@ -19,9 +19,8 @@ struct running {
 
 static struct running *running; /* NULL: shell_open() was not called */
 static const char *running_text;
-static int null; /* a descriptor of /dev/null */
-static int errors =
-	-1; /* that of the file to which a silent command prints errors; -1: none runs */
+static int null;        /* a descriptor of /dev/null */
+static int errors = -1; /* the file of a silent command's errors; -1: none runs */
 static char said[SAID_MAX + 1];
 
 struct rusage shell_usage;

@@ -55,7 +55,9 @@ static double difference(const struct plan *p, int i, int measure)
 		return 0;
 	if (m->group != NULL)
 		return fabs(now - then) / whole_of(r.than, r.run, m->end);
-	return is_share ? fabs(now - then) : fabs(log(r.e.value));
+	if (is_share)
+		return fabs(now - then);
+	return r.differs ? fabs(log(r.e.value)) : INFINITY;
 }
 
 static int by_size(const void *a, const void *b)

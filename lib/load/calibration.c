@@ -93,7 +93,7 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 		die("CPU %d was fully busy: stop what has the CPU, and repeat", cpus->id[held]);
 	if (c.others > CAL_BUSY)
 		warnx(busy, 100 * c.others,
-		      c.others > CAL_FULL ? "the load is not reported against this calibration"
+		      c.others > CAL_FULL ? "the load is not measured by this calibration"
 					  : "loads against this calibration are too low");
 	file_replace_or_die(path, calibration_print, &c);
 	report("calibrated OK.  %.0f loops/sec\n", c.total);

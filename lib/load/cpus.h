@@ -70,5 +70,5 @@ int cpu_of(const struct cpus *cpus, int i);
 /* Binds the calling thread to that CPU; an empty list binds nothing. */
 void cpu_bind_or_die(const struct cpus *cpus, int i);
 
-/* Binds the calling thread to each CPU of the list in turn, to the first CPU last. */
+/* Binds the calling thread to one CPU of the list after the other, to the first CPU last. */
 void cpus_try_or_die(const struct cpus *cpus);

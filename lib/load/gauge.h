@@ -118,7 +118,7 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup);
 /*
  * Starts the instrument, and measures the idle machine if there is no calibration, for a time that fits a load
  * of `seconds` (0: not known).  Returns false if the load cannot be measured, and prints the reason once; the
- * caller goes on without a load.  To be called before there are threads or traffic.
+ * caller goes on, and the load is not measured.  To be called before there are threads or traffic.
  */
 bool gauge_start(struct gauge *g, double seconds);
 

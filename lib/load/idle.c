@@ -96,7 +96,7 @@ struct trial {
 	bool woken;    /* the clock saw most of the interrupts that ended this thread's sleeps */
 };
 
-/* Works and sleeps in turn on a CPU, on which the thread is.  `clock` may be NULL. */
+/* Works and sleeps alternately on a CPU, on which the thread is.  `clock` may be NULL. */
 static struct trial try_cpu(struct idle_clock *clock, int cpu, uint64_t work_ns)
 {
 	const struct cpus one = {1, {cpu}};

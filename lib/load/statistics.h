@@ -79,7 +79,7 @@ struct history {
 	unsigned unsafe;    /* the reasons of all periods */
 };
 
-/* Adds a period.  A period without a load (NAN) is only counted. */
+/* Adds a period.  A period whose load is not measured (NAN) is only counted. */
 void history_add(struct history *h, double load, double uncertainty, unsigned unsafe);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * verify.h: cyclesoak --verify: loads of known size by both instruments in turn, and what they prove.
+ * verify.h: cyclesoak --verify: loads of known size by both instruments alternately, and what they prove.
  *
  *	verify_measure_or_die(&setup, 5, &evidence);
  *	verdicts_of(&evidence, &verdicts);

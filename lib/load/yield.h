@@ -21,7 +21,7 @@ struct yield {
 struct soaker;
 
 /*
- * Lets a thread on each CPU work for 30 ms.  Then it works and sleeps in turn, for as long: it works while the thread
+ * Lets a thread on each CPU work for 30 ms.  Then it works and sleeps alternately, for as long: it works while the thread
  * of a neighbouring CPU sleeps, and then wakes that thread.  ran(s, i) is the CPU time that the soaker of the i-th CPU
  * has had up to now, in ns: what other programs take does not count.  A figure is NAN if no thread worked, or none was
  * woken while a soaker ran: a thread of one CPU has no neighbour to wake it.

@@ -30,7 +30,7 @@ struct send_options {
 	/* On the command line.  It is the first member, as no row sets it: one whose `at` is 0 has all. */
 	struct options_given given;
 	struct sock_options sock;
-	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
+	struct cpus bind; /* the CPUs of the threads, one after the other; empty: anywhere */
 	const char *server, *port;
 	const char *title;        /* a label of the report; NULL: none */
 	const char *source;       /* the own address; NULL: the kernel's choice */

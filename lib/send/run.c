@@ -445,12 +445,11 @@ void run_clear(struct run *r)
 {
 	int i, time_up = TIME_UP;
 
-	for (i = 0; i < r->opt->streams; i++) {
+	for (i = 0; i < r->opt->streams; i++)
 		while (pthread_tryjoin_np(worker_at(r, i)->thread, NULL) != 0) {
-			shutdown(worker_at(r, i)->sock, SHUT_RDWR);
+			shutdown(worker_at(r, i)->sock, SHUT_RDWR); /* whatever it waits for */
 			sleep_ns(LOOK_NS);
 		}
-	}
 	pthread_barrier_destroy(&r->barrier);
 	if (r->cport > 0)
 		r->cport += r->opt->streams;
@@ -488,7 +487,7 @@ void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
 	}
 	if (pthread_equal(pthread_self(), worker) && is_worker)
 		longjmp(end_of_worker, 1);
-	while (pthread_equal(pthread_self(), worker))
+	while (pthread_equal(pthread_self(), worker)) /* it is no thread of run_start() */
 		pause();
 }
 

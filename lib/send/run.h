@@ -47,7 +47,7 @@ struct run {
 	int how;            /* SHUT_WR or SHUT_RD: what a stop does to the workers' sockets */
 	uint64_t shut_ns;   /* when a call that still blocks is ended; 0: the run has not stopped */
 	struct gauge gauge; /* of the run under way */
-	bool in_turn;       /* runs are measured by idle time and by soaking in turn */
+	bool in_turn;       /* runs are measured alternately by idle time and by soaking */
 	const char *interface; /* whose packets are counted; empty: none are */
 	void (*work)(void *worker);
 	char *workers;

@@ -14,7 +14,7 @@
 
 /*
  * SEND copies a part before the next is read, so that one buffer does for all.  With SEND_ZC the
- * kernel owns a buffer until it has notified of every send from it: they are used in turn.
+ * kernel owns a buffer until it has notified of every send from it: they are used one after the other.
  */
 struct uring_sender {
 	struct uring ring;
