@@ -91,7 +91,7 @@ other options, and sizes|\$zcc -m send -b 4k,64k -t 0.1 -r 2 --vs -k|"= throughp
 a comparison of servers|\$zcc -m send -p $trunc,$PORT -t 0.1 -r 2|runs("\"to trunc\" 0, \"to read\" 1")
 sizes and streams|\$zcc -m send -b 4k,64k,256k -P 1,2 -t 0.1 -r 2|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0, \"256k\" 262144.0", curve("num_streams"; 1, 2), "= 1 stream", "= 2 streams"
 a transfer over time|\$zcc -t 0.4 -I 0.1|last.intervals | map(.sum) | times
-clients of zcs over time|tail -n 1 ../zcs.out|last.intervals | map(.sum) | times
+clients of zcs over time|sed -n '/"intervals":\[{/h; \${x; p;}' ../zcs.out|last.intervals | map(.sum) | times
 requests|$BIN/zcc -s 0 -p $reply --request 10,1k -t 0.3 --json|latencies(["10 bytes", "1k bytes"])
 replies over time, in several lines|kill $replying; wait_until gone \$replying; jq . ../reply.out|periods | times
 load over time|$BIN/cyclesoak --idle -p 0.1 -n 3 --json|periods | times
