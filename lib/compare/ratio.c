@@ -21,20 +21,30 @@ const char *name_in(const struct plan *p, const struct plan *of, int i)
 						       : " now");
 }
 
+static const char *share_text(double mean, double half)
+{
+	const int places = percent(mean) < 1 ? 2 : 1;
+
+	return isfinite(half)
+		       ? text_of("%.*f%% +-%.*f%%", places, percent(mean), places, percent(half))
+		       : text_of("%.*f%%", places, percent(mean));
+}
+
 const char *measure_text(const struct measure *m, double mean, double half, unsigned unsafe)
 {
 	const struct figure *row = figure_named(m->key);
 	const double unit = row->kind == FIGURE_BIT_RATE ? 8 * 1024 : 1; /* of KiB/s */
 	const int places = mean < 10 ? 2 : 1;
 
+	if (isnan(mean))
+		return "-";
 	if (row->kind == FIGURE_LOAD)
 		return load_text(mean, half, unsafe);
 	if (row->kind == FIGURE_COST || row->kind == FIGURE_CPU_TIME ||
 	    row->kind == FIGURE_SECONDS || row->kind == FIGURE_CPU_SECONDS)
 		return cost_text(mean, half, unsafe);
 	if (row->kind == FIGURE_SHARE)
-		return isfinite(half) ? text_of("%.2g%% +-%.2g%%", percent(mean), percent(half))
-				      : text_of("%.2g%%", percent(mean));
+		return share_text(mean, half);
 	if ((m->count != NULL || row->kind == FIGURE_US) && mean < 100)
 		return isfinite(half) ? text_of("%.*f +-%.*f", places, mean, places, half)
 				      : decimal(mean, places);
