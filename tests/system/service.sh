@@ -16,6 +16,9 @@ for unit in zcs zcs-load; do
 		[ $unit != zcs ] || systemd-analyze security --offline=yes --threshold=30 zcs.service
 	); ok
 done
+it 'zcs.service: a system call that its filter lacks, as bpf(2) of --idle, fails and does not kill'; ( begin
+	sed -n '/^SystemCallFilter=/,/^[^S]/p' zcs.service | grep -x SystemCallErrorNumber=EPERM
+); ok
 it 'units: a zcs whose --bind address comes late fails, and is started again without end, every two seconds'; ( begin
 	fails 'Cannot assign requested address' "$BIN/zcs" -p 0 --bind 192.0.2.1
 	for unit in zcs zcs-load; do
