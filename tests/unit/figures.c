@@ -1,7 +1,6 @@
 #include "lib/report/figures.h"
 
 #include "lib/report/json.h"
-#include "lib/report/units.h"
 #include "tests/unit/unit.h"
 
 /* Every key of a receipt, with a value of its own. */
@@ -101,32 +100,13 @@ static void test_values(void)
 	   "a cost is in us per KiB or of each, and as uncertain as its load");
 }
 
-/* A figure's number as text and JSON have it, for a number of 1 in the unit that text prints. */
-static void units_of(const struct figure *row, double *member, double *text)
-{
-	const enum figure_kind k = row->kind;
-
-	*member = k == FIGURE_US || k == FIGURE_STALL ? 1e3 : k == FIGURE_BYTES ? 1024 : 1;
-	*text = k == FIGURE_LOAD || k == FIGURE_CHANGE || k == FIGURE_SHARE ? 100 : 1;
-}
-
-static double number_in(const char *text)
-{
-	char digits[64] = "";
-
-	for (; *text != '\0' && strlen(digits) < sizeof(digits) - 1; text++)
-		if (*text != ',')
-			strncat(digits, text, 1);
-	return strtod(digits, NULL);
-}
-
 /* Each number that is stored, in each place that a row of the table names, and in the sum of two. */
 static void test_places(void)
 {
 	const struct figure *row;
 	struct figures f, g, sum;
 	char line[KEPT_MAX], key[64];
-	double member, unit, n, want;
+	double n, want;
 	const char *found;
 
 	for (row = figure_table; row < figure_table + figure_rows; row++) {
@@ -135,8 +115,6 @@ static void test_places(void)
 		f = g = figures_of("bytes=1 seconds=1 load=0.5 cpus=1");
 		figures_init(&sum);
 		n = (double)((row - figure_table) % 64) + 2; /* each kind can be that */
-		units_of(row, &member, &unit);
-		n *= member;
 		if (row->kind == FIGURE_COUNT)
 			/* NOLINTNEXTLINE(performance-no-int-to-ptr): the table gives const members */
 			*(uint64_t *)(uintptr_t)figure_member(row, &f) = (uint64_t)n;
@@ -161,9 +139,6 @@ static void test_places(void)
 			ok(found != NULL && near(strtod(found + strlen(key), NULL), want),
 			   "%s: JSON has it, times %g", row->key, figure_factor(row));
 		}
-		if (row->label != NULL)
-			ok(near(number_in(figure_text(row, &f)), n / member * unit),
-			   "%s: text has it", row->label);
 		figures_add(&sum, &f);
 		figures_add(&sum, &f);
 		want = row->sum == SUM_ADDED ? 2 * n : row->sum == SUM_NONE ? NAN : n;

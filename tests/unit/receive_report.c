@@ -140,25 +140,4 @@ static void test_json(void)
 	    "a group without a summary has an object if it is not small, and no error of another");
 }
 
-/* Two intervals, and the total of a host that retransmitted, and of one that only had a full queue. */
-static void test_replies(void)
-{
-	const struct reply_total total = {1, 2, 3, 4, {7, 5, 3, 2}}, full = {.tcp.overflows = 6};
-	int json;
-
-	for (json = 0; json < 2; json++) {
-		init(json);
-		capture(STDOUT_FILENO);
-		report_replies(&rep, &f, 3, NULL);
-		f.host.load = 0.5;
-		f.host.unsafe = UNSAFE_STEAL;
-		report_replies(&rep, &f, 3, NULL);
-		report_replies(&rep, &f, 3, &total);
-		report_replies(&rep, &f, 3, &full);
-		expect(object_from("\"test_start\":"),
-		       json ? "replies in JSON have totals" : "replies have intervals and totals");
-	}
-	has(printed, "\"environment\":{", "the first object of replies has the environment");
-}
-
-TESTS(test_clients, test_groups, test_json, test_replies)
+TESTS(test_clients, test_groups, test_json)

@@ -178,28 +178,4 @@ static void test_text(void)
 	expect(captured(), "requests that failed, and stalled: none of those that timed out");
 }
 
-/* Each count and each time is another one. */
-static void test_json(void)
-{
-	static struct requests q = {.size = 1000,
-				    .open = 7,
-				    .open_stalled = 6,
-				    .open_longest_ns = 8 * MS,
-				    .failed = {10, 11, 12, 13, 16, 14, 15},
-				    .failed_last = 20};
-	const struct wait w = waits(1, 2, 3);
-	struct json j = {.comma = false};
-	int i, k;
-
-	q.host = figures_of("bytes=2048 seconds=2");
-	requests_count(&q, &w, 9 * MS);
-	for (i = 0; i < STALL_PLACES; i++)
-		for (k = 0; k < i + 2; k++)
-			latency_add(&q.stalled[i], (uint64_t)(i + 4) * MS);
-	requests_figures(&q);
-	capture(STDOUT_FILENO);
-	requests_json(&j, &q);
-	expect(captured(), "JSON of requests has stalls by place and failures by kind");
-}
-
-TESTS(test_ranks, test_classes, test_places, test_count, test_text, test_json)
+TESTS(test_ranks, test_classes, test_places, test_count, test_text)

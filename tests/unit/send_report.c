@@ -118,7 +118,6 @@ static void test_text(void)
 	init("-P1");
 	res.receipts = 1;
 	res.received.clients = 1;
-	expect(text(), "a report of two ends has every figure; a byte is missing");
 	res.sent.host.load = 1e300;
 	has(line_with("    load "), "e+302%", "a load of 300 digits stays in its column's buffer");
 	opt.quiet = true;
@@ -290,23 +289,6 @@ static void test_json(void)
 	    "a report in JSON of a program that dies ends with the error");
 }
 
-static void test_intervals(void)
-{
-	init("-P1");
-	capture(STDOUT_FILENO);
-	res.sent.host.unsafe = UNSAFE_STEAL;
-	interval(false);
-	res.sent.host.load = NAN;
-	interval(true);
-	opt.streams = 2;
-	sum_streams();
-	interval(false);
-	res.sent.host.load = 0.25;
-	opt.quiet = true;
-	interval(true);
-	expect(captured(), "intervals with a load, without, of streams, and quiet");
-}
-
 /* Lines of progress, between which they are cleared: by loops, by time, and of a comparison's run. */
 static void test_progress(void)
 {
@@ -376,5 +358,5 @@ static void test_check(void)
 	expect(captured(), "receipts are compared with what was sent, or missed");
 }
 
-TESTS(test_text, test_without_load, test_unmeasured, test_options, test_json, test_intervals,
-      test_progress, test_notes, test_check)
+TESTS(test_text, test_without_load, test_unmeasured, test_options, test_json, test_progress,
+      test_notes, test_check)

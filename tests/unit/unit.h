@@ -172,7 +172,7 @@ static inline int open_files(void)
 }
 
 /* What was printed, as captured() and died() return it. */
-static char printed[16384];
+static char printed[1 << 16];
 
 static struct {
 	int fd, before, file;

@@ -64,23 +64,4 @@ static void test_wraps(void)
 	expect(captured(), "a line breaks before an item too wide, and ends with the comma");
 }
 
-/* Three seconds and the rest. */
-static void test_intervals(void)
-{
-	static const char *const row[] = {
-		"bytes=1024 reads=5 seconds=1", "bytes=3072 reads=7 seconds=1",
-		"bytes=2048 reads=3 seconds=1", "bytes=1024 reads=1 seconds=0.75",
-		"bytes=0 seconds=0.001"};
-	struct intervals s = {.period = 1, .requests = true};
-	struct figures f;
-	size_t i;
-
-	capture(STDOUT_FILENO);
-	for (i = 0; i < LENGTH(row); i++) {
-		f = figures_of(row[i]);
-		intervals_row(&s, &f, (double)i, true, "");
-	}
-	expect(captured(), "intervals have a row each, and the rest has one");
-}
-
-TESTS(test_numbers, test_rates, test_wraps, test_intervals)
+TESTS(test_numbers, test_rates, test_wraps)
