@@ -196,7 +196,7 @@ static const struct option_row rows[] = {
 	{.help = "\nCPU load:\n"},
 	GAUGE_INSTRUMENTS(struct receive_options, "--idle"),
 	{"", "profile", NULL,
-	 "sample what the CPUs do while there are clients, for the groups of zcc --profile",
+	 "sample what the CPUs do while there are clients, for the parts of zcc --profile",
 	 AT(FLAG, gauge.profile), .only_with = "-c", .not_with = "--idle --calibration"},
 	{"f", "calibration", "FILE",
 	 "read the calibration from FILE (default ./counts_per_sec, unless it does not fit this "

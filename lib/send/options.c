@@ -93,8 +93,8 @@ static const struct option_row rows[] = {
 	 AT(SIZE, chunk), .is_list = 4, .min = 1, .max = 1u << 30},
 	{"", "preload", NULL, "send the files from memory, by all methods with a buffer",
 	 AT(FLAG, preload)},
-	{"B", "bind-cpu", "CPUS", "run on these CPUs, such as 0,2-5, in turn (default: any)",
-	 AT(CPUS, bind)},
+	{"B", "bind-cpu", "CPUS",
+	 "run on these CPUs, such as 0,2-5, one after the other (default: any)", AT(CPUS, bind)},
 	{.help = "\n"
 		 "Comparison: -m, -b, -P and -p take lists, such as -m sendfile,send -b 4k.  Each\n"
 		 "combination is a run, with -c --idle unsoaked and soaked; all are a round:\n",
