@@ -679,7 +679,7 @@ static void print_text(const struct comparison *c)
 		       "  without it\n");
 	print_caution(p);
 	if (p->rounds > 1 && p->n > (p->before != NULL ? 1 : 2))
-		report("each interval is 95%% on its own: of 20 equal runs, about one differs by "
+		report("each interval is 95%%: of 20 ratios of equal runs, about one differs by "
 		       "chance\n");
 	if (precision > 0 && !plan_is_precise(p, precision))
 		report("--precision %g%% was not reached in %d round%s%s\n", percent(precision),

@@ -115,7 +115,7 @@ beside 'zcc -m with a list: a row for each run, and its ratio to the first; with
 	[ "$(head -n 1 out)" = '16 runs' ]
 	grep -qx '  title: a .label' out
 	is_text out
-	grep -x 'each interval is 95% on its own: of 20 equal runs, about one differs by chance' out
+	grep -x 'each interval is 95%: of 20 ratios of equal runs, about one differs by chance' out
 	grep -x '2 rounds of 8 runs; means and 95% confidence intervals' out
 	grep -Ex -e '-m send -b 1k -P 1 +[0-9,]+ \+-[0-9,]+' out
 	for row in '-m send -b 64k -P 2' '-m sendfile -b 1k -P 1' '-m sendfile -b 64k -P 2'; do
