@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "lib/base/files.h"
+#include "lib/base/program.h"
 #include "lib/command/commands.h"
 #include "lib/load/gauge.h"
 #include "lib/load/verify.h"

@@ -4,6 +4,7 @@
 #include <pwd.h>
 #include <sched.h>
 
+#include "lib/base/program.h"
 #include "lib/report/usage.h"
 
 static struct rr_options {

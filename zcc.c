@@ -1,6 +1,7 @@
 /*
  * zcc: sends files to zcs over TCP, or requests bytes of it, and reports what that cost both hosts.
  */
+#include "lib/base/program.h"
 #include "lib/compare/setting.h"
 #include "lib/send/trials.h"
 

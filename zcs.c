@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/un.h>
 
+#include "lib/base/program.h"
 #include "lib/net/tls.h"
 #include "lib/receive/group.h"
 #include "lib/report/usage.h"

@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include "lib/base/program.h"
 #include "lib/compare/facts.h"
 #include "lib/compare/shell.h"
 #include "lib/report/words.h"

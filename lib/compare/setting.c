@@ -1,5 +1,6 @@
 #include "lib/compare/setting.h"
 
+#include "lib/base/program.h"
 #include "lib/compare/shell.h"
 
 #define RESTORE_NS 30000000000u /* for which a command may run that restores the base */

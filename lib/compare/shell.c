@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "lib/base/program.h"
 #include "lib/load/keeper.h"
 
 #define END_NS   2000000000u /* for which a command may go on after SIGTERM */

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "lib/base/program.h"
 #include "lib/load/kernel.h"
 
 #define SAMPLE_HZ    199 /* on each CPU: a prime, and no multiple of a tick */

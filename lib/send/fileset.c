@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "lib/base/program.h"
 #include "lib/net/wire.h"
 
 #define ENTRY_SPLIT 0xfffff000u /* bytes of each but the last entry of a split file: whole pages */

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "lib/base/program.h"
 #include "tests/unit/unit.h"
 
 /* Two threads may read the clock in either order: a time is never negative, nor 2^64 ns. */

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "lib/base/program.h"
 #include "tests/unit/unit.h"
 
 static void print_new(FILE *f, const void *arg)
