@@ -160,13 +160,26 @@ bool string_append(char *buf, size_t size, const char *fmt, ...)
 	return false;
 }
 
+#define TEXTS 16 /* of text_of() that are valid */
+
+#ifdef __SANITIZE_ADDRESS__ /* twice as many, of which older ones are poisoned: whoever reads one is reported */
+#include <sanitizer/asan_interface.h>
+#define TEXTS_ALL (2 * TEXTS)
+#else
+#define TEXTS_ALL                            TEXTS
+#define ASAN_POISON_MEMORY_REGION(from, n)   (void)0
+#define ASAN_UNPOISON_MEMORY_REGION(from, n) (void)0
+#endif
+
 const char *text_of(const char *fmt, ...)
 {
-	static _Thread_local char texts[16][TEXT_SIZE];
+	static _Thread_local char texts[TEXTS_ALL][TEXT_SIZE];
 	static _Thread_local unsigned made;
-	char *text = texts[made++ % 16];
+	char *text = texts[made++ % TEXTS_ALL];
 	va_list ap;
 
+	ASAN_UNPOISON_MEMORY_REGION(text, TEXT_SIZE);
+	ASAN_POISON_MEMORY_REGION(texts[(made + TEXTS - 1) % TEXTS_ALL], TEXT_SIZE);
 	va_start(ap, fmt);
 	if (vsnprintf(text, TEXT_SIZE, fmt, ap) >= TEXT_SIZE)
 		remove_part(text, TEXT_SIZE);

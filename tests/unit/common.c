@@ -2,6 +2,10 @@
 
 #include <sys/mman.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 #include "lib/base/program.h"
 #include "tests/unit/unit.h"
 
@@ -39,6 +43,23 @@ static void test_texts(void)
 	   "string_append: a text without an end is left as it is");
 }
 
+/* What is built for AddressSanitizer has it report who reads a text that is kept for too long. */
+static void test_kept_texts(void)
+{
+	const char *first = text_of("%s", "first");
+	int i;
+
+	for (i = 0; i < 15; i++)
+		text_of("%d", i);
+	is(first, "first", "text_of: a text lasts until 15 more are made");
+	text_of("%d", i);
+#ifdef __SANITIZE_ADDRESS__
+	ok(__asan_address_is_poisoned(first), "and is poisoned by the next one");
+#else
+	is(first, "15", "and is that of the next one");
+#endif
+}
+
 static void test_reading(void)
 {
 	/* In 8 bytes the fifth has no room for its newline. */
@@ -47,10 +68,10 @@ static void test_reading(void)
 		{"1\t\n", "1 "},        {"\0330\n", "?0"},     {"1234567\n", "error"},
 		{"no end", "error"},    {"", "error"}};
 	const int fd = memfd_create("file", MFD_CLOEXEC);
-	const char *const name = text_of("%d", fd);
-	char line[8];
+	char line[8], name[16];
 	size_t i;
 
+	snprintf(name, sizeof(name), "%d", fd);
 	for (i = 0; i < LENGTH(cases); i++) {
 		errno = 0;
 		if (ftruncate(fd, 0) != 0 || file_write("/proc/self/fd", name, cases[i][0]) != 0 ||
@@ -96,4 +117,4 @@ static void test_deaths(void)
 		      "programs die with a status and a line, but not of SIGPIPE and SIGXFSZ");
 }
 
-TESTS(test_clocks, test_texts, test_reading, test_deaths)
+TESTS(test_clocks, test_texts, test_kept_texts, test_reading, test_deaths)
