@@ -195,5 +195,6 @@ int verdict_print(struct plan *p, double share, struct json *j)
 		json_close(j, ']');
 		json_close(j, '}');
 	}
+	plan_compute(p, false);
 	return all == FAILED ? EXIT_ABOVE : all == PASSED ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -15,7 +15,7 @@
  * Judges the ratio of each cost: its interval lies above 1 + `share` as a whole, or it does not, or it is so wide that
  * such a difference could not be seen, or there are too few rounds or sessions, or these are not measured.  If a load was not asked for, it judges
  * throughputs the other way round.  Rounds in which a load was unsafe do not count: means and ratios are computed without
- * them.  Prints a line on stderr for each run that decides, in JSON also the object `verdict`,
+ * them, and afterwards as they were before.  Prints a line on stderr for each run that decides, in JSON also the object `verdict`,
  * and returns the status to exit with: 1 unless all are judged, with an interval that is narrow enough.
  */
 int verdict_print(struct plan *p, double share, struct json *j);

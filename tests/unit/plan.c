@@ -2,6 +2,7 @@
 #include "lib/compare/plan.h"
 
 #include "lib/compare/comparison.h"
+#include "lib/compare/verdict.h"
 #include "lib/send/measures.h"
 #include "tests/unit/unit.h"
 
@@ -102,6 +103,25 @@ static void test_ends(void)
 	is(p.run[0].receiver, "", "unless that is not always the same");
 }
 
+/* Of three rounds the load of a run is unsafe in one, which a verdict omits. */
+static void test_verdict(void)
+{
+	struct estimate before;
+	int i;
+
+	reopen(2);
+	for (i = 0; i < 6; i++)
+		add(&p, plan_turn(&p, i % 2), i == 3 ? 0.9 : 0.5, 1000);
+	p.doubts[2].unsafe[0] = UNSAFE_STEAL;
+	plan_compute(&p, false);
+	before = plan_result(&p, 0, COST)->mean;
+	capture(STDERR_FILENO);
+	verdict_print(&p, 0.1, NULL);
+	captured();
+	ok(plan_result(&p, 0, COST)->mean.value == before.value && plan_unsafe(&p, 0, COST) != 0,
+	   "what is printed after a verdict has all rounds, as before it");
+}
+
 static void test_names(void)
 {
 	char text[2 * TEXT_SIZE + 1] = "", place[COMPARISON_PLACE];
@@ -149,4 +169,4 @@ static void test_size(void)
 	}
 }
 
-TESTS(test_rounds, test_precise, test_ends, test_names, test_size)
+TESTS(test_rounds, test_precise, test_verdict, test_ends, test_names, test_size)
