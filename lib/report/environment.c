@@ -183,16 +183,22 @@ static void read_offloads(int fd, struct ifreq *ifr, struct link *l)
 		strcpy(l->offloads, "none");
 }
 
-/* Stores the masks of an interface's queues, such as those of rx-N/rps_cpus; one if all are the same. */
-static void read_steering(const char *interface, const char *pattern, char text[64])
+static void add_line(struct link *l, const char *key, const char *text)
+{
+	if (*text != '\0')
+		string_append(l->lines, sizeof(l->lines), "%s: %s\n", key, text);
+}
+
+/* Adds the masks of an interface's queues, such as those of rx-N/rps_cpus; one if all are the same. */
+static void read_steering(struct link *l, const char *key, const char *pattern)
 {
 	glob_t found = {.gl_pathc = 0};
-	char first[1024] = "", mask[1024];
+	char first[1024] = "", mask[1024], text[64];
 	char all[16384] = "";
 	bool same = true;
 	size_t i;
 
-	glob(text_of("/sys/class/net/%s/queues/%s", interface, pattern), 0, NULL, &found);
+	glob(text_of("/sys/class/net/%s/queues/%s", l->interface, pattern), 0, NULL, &found);
 	for (i = 0; i < found.gl_pathc; i++) {
 		if (file_read_line(found.gl_pathv[i], mask, sizeof(mask)) != 0)
 			continue;
@@ -202,12 +208,14 @@ static void read_steering(const char *interface, const char *pattern, char text[
 		string_append(all, sizeof(all), "%s%s", all[0] != '\0' ? "/" : "", mask);
 	}
 	globfree(&found);
-	name_copy(text, 64, same ? first : all);
+	name_copy(text, sizeof(text), same ? first : all);
+	add_line(l, key, text);
 }
 
 /* rtnetlink(7) */
-static void read_qdisc(unsigned index, char qdisc[16])
+static void read_qdisc(struct link *l)
 {
+	char qdisc[16] = "";
 	struct {
 		struct nlmsghdr nh;
 		struct ifinfomsg link;
@@ -215,7 +223,7 @@ static void read_qdisc(unsigned index, char qdisc[16])
 	} m = {.nh = {.nlmsg_type = RTM_GETLINK,
 		      .nlmsg_flags = NLM_F_REQUEST,
 		      .nlmsg_len = NLMSG_LENGTH(sizeof(m.link))},
-	       .link = {.ifi_index = (int)index}};
+	       .link = {.ifi_index = (int)if_nametoindex(l->interface)}};
 	const struct rtattr *a = IFLA_RTA(&m.link);
 	int left;
 
@@ -223,7 +231,8 @@ static void read_qdisc(unsigned index, char qdisc[16])
 		return;
 	for (left = (int)IFLA_PAYLOAD(&m.nh); RTA_OK(a, left); a = RTA_NEXT(a, left))
 		if (a->rta_type == IFLA_QDISC)
-			name_copy(qdisc, 16, RTA_DATA(a));
+			name_copy(qdisc, sizeof(qdisc), RTA_DATA(a));
+	add_line(l, "qdisc", qdisc);
 }
 
 void link_read(struct link *l, const char *interface)
@@ -243,28 +252,12 @@ void link_read(struct link *l, const char *interface)
 	if (ioctl(fd, SIOCGIFMTU, &ifr) == 0)
 		l->mtu = ifr.ifr_mtu;
 	if (ethtool(fd, &ifr, &driver) == 0)
-		snprintf(l->driver, sizeof(l->driver), "%.31s", printable(driver.driver));
+		add_line(l, "driver", text_of("%.31s", printable(driver.driver)));
 	read_offloads(fd, &ifr, l);
 	close(fd);
-	read_qdisc(if_nametoindex(interface), l->qdisc);
-	read_steering(interface, "rx-*/rps_cpus", l->rps);
-	read_steering(interface, "tx-*/xps_cpus", l->xps);
-}
-
-static const struct {
-	const char *key;
-	size_t at;
-} link_texts[] = {
-	{"driver", offsetof(struct link, driver)}, {"offloads", offsetof(struct link, offloads)},
-	{"qdisc", offsetof(struct link, qdisc)},   {"rps", offsetof(struct link, rps)},
-	{"xps", offsetof(struct link, xps)},
-};
-
-#define LINK_TEXTS (sizeof(link_texts) / sizeof(link_texts[0]))
-
-static const char *link_text(const struct link *l, size_t i)
-{
-	return (const char *)l + link_texts[i].at;
+	read_qdisc(l);
+	read_steering(l, "rps", "rx-*/rps_cpus");
+	read_steering(l, "xps", "tx-*/xps_cpus");
 }
 
 /*
@@ -274,8 +267,6 @@ static const char *link_text(const struct link *l, size_t i)
 void environment_lines(const struct environment *e, const struct link *l,
 		       char lines[ENVIRONMENT_MAX])
 {
-	size_t i;
-
 	snprintf(lines, ENVIRONMENT_MAX, "hostname: %s\n%scpus_online: %ld\n%s", e->system.nodename,
 		 e->host, e->cpus, e->vulnerabilities);
 	if (e->hz > 0)
@@ -285,10 +276,9 @@ void environment_lines(const struct environment *e, const struct link *l,
 	string_append(lines, ENVIRONMENT_MAX, "interface: %s\n", printable(l->interface));
 	if (l->mtu > 0)
 		string_append(lines, ENVIRONMENT_MAX, "mtu: %d\n", l->mtu);
-	for (i = 0; i < LINK_TEXTS; i++)
-		if (*link_text(l, i) != '\0')
-			string_append(lines, ENVIRONMENT_MAX, "%s: %s\n", link_texts[i].key,
-				      link_text(l, i));
+	if (l->offloads[0] != '\0')
+		string_append(lines, ENVIRONMENT_MAX, "offloads: %s\n", l->offloads);
+	string_append(lines, ENVIRONMENT_MAX, "%s", l->lines);
 }
 
 void environment_setup(const struct environment *e, const struct link *l, struct figures *f)
@@ -335,14 +325,11 @@ static void json_link(struct json *j, const struct link *l)
 {
 	char copy[sizeof(l->offloads)], *rest = strcpy(copy, l->offloads);
 	const char *word;
-	size_t i;
 
 	json_open(j, "link", '{');
 	json_string(j, "interface", l->interface);
 	json_number(j, "mtu", l->mtu > 0 ? (double)l->mtu : NAN);
-	for (i = 0; i < LINK_TEXTS; i++)
-		if (link_text(l, i) != l->offloads && *link_text(l, i) != '\0')
-			json_string(j, link_texts[i].key, link_text(l, i));
+	json_lines(j, l->lines);
 	if (l->offloads[0] != '\0') {
 		json_open(j, "offloads", '[');
 		while (strcmp(l->offloads, "none") != 0 && (word = strsep(&rest, ",")) != NULL)

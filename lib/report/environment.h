@@ -26,12 +26,13 @@ struct environment {
 /* An interface.  A text that is not known is empty. */
 struct link {
 	char interface[IF_NAMESIZE];
-	char driver[32];
 	int mtu;           /* bytes; 0: not known */
 	char offloads[32]; /* the offloads that are on, such as `tso,gso`; or `none` */
-	char qdisc[16];    /* of the whole interface */
-	/* The CPUs of receive and transmit packet steering: masks of the queues, with `/` between, or one of all. */
-	char rps[64], xps[64];
+	/*
+	 * A line `KEY: TEXT` for each of driver; qdisc, of the whole interface; rps and xps, the CPUs of receive and transmit
+	 * packet steering: masks of the queues, with `/` between, or one of all.
+	 */
+	char lines[256];
 };
 
 #define ENVIRONMENT_MAX 12288 /* bytes of all that is known */

@@ -107,7 +107,7 @@ static void test_read(void)
 	link_read(&l, "lo");
 	link_read(&l, "no-such-dev");
 	ok(strcmp(l.interface, "no-such-dev") == 0 && l.mtu == 0 && l.offloads[0] == '\0' &&
-		   l.driver[0] == '\0',
+		   l.lines[0] == '\0',
 	   "of an interface that is missing nothing is known but its name");
 	ok(open_files() == before, "what reads the environment closes its files");
 	status = died(read_offloads_off, NULL);
