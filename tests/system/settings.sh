@@ -28,17 +28,6 @@ beside 'each setting is entered before its runs and not twice, while no connecti
 	prints_nothing cat open
 	jq -es 'map(.comparison // empty) | .[0].runs | map(.setting + .method) == ["asend", "ammap", "bsend", "bmmap"]' out
 ) & later
-beside 'names of any bytes, in text, in TSV and in JSON: they are cut nowhere, and control nothing'; ( begin; need jq
-	long=$(printf '%0900d' 7)
-	name=$(printf 'tab\tnewline\n\033[1m \303\251 %s' "$long")
-	for format in '' --json; do
-		exits 0 $ALONE "$zcc" -s 0 -p "$PORT" -r 1 -n 1 $format --setting "$name=:" --setting "$long=:" --save plan.tsv ../file
-		[ -n "$format" ] || counts -ge 2 grep -c "$long" out
-		not grep "$(printf '\033')" out err plan.tsv
-	done
-	jq -es "map(.comparison // empty) | .[0].runs | map(.setting | endswith(\"$long\")) == [true, true]" out
-	[ "$(grep -c "	setting=.*$long	" plan.tsv)" -eq 4 ]
-) & later
 beside '--save and --against tell runs of two settings apart, and reject those of others'; ( begin
 	exits 0 settings -r 1 -n 1 --save plan.tsv ../file
 	exits 0 settings -r 1 -n 1 --save plan.tsv --against plan.tsv ../file
