@@ -20,7 +20,7 @@ static const struct run_key keys[] = {
 	[RUN_INSTRUMENT] = {.name = "instrument"},
 };
 
-#define GROUP(which, key, name) {key "_cpu_seconds", .is_of_load = true, .group = (name)},
+#define GROUP(which, key, name) {key "_cpu_seconds", .is_of_load = true, .part = PART_GROUP},
 
 static const struct measure measures[] = {
 	{"cpu_seconds", .is_of_load = true, .title = "CPU seconds",
@@ -30,8 +30,8 @@ static const struct measure measures[] = {
 	 .times = "times as long as"},
 	{"user_system_seconds", .title = "user+system", .ratio_key = "user_system_seconds_ratio",
 	 .verb = "takes", .times = "times the user and system time of"},
-	{"user_seconds", .count = "user, seconds"},
-	{"system_seconds", .count = "system, seconds"},
+	{"user_seconds", .part = PART_COUNT},
+	{"system_seconds", .part = PART_COUNT},
 	PROFILE_EACH(GROUP)
 	/* How far these can be trusted. */
 	{"load_uncertainty_percent", .is_of_load = true},

@@ -32,11 +32,17 @@ static const char *giga_text(double rate, double half)
  * The table.
  */
 
-/* The table: a column of means, or of the ratios behind them, has its measure and whether it is a ratio as its id. */
+/* The signs of a table, of which lines below it tell. */
+struct signs {
+	bool same, none, unsafe;
+};
+
+/* The table: a column of means, or of the ratios behind them, has its measure as its id. */
 struct cells {
 	const struct plan *p;
 	bool brief;
 	struct column *column;
+	struct signs *signs; /* that its cells have */
 };
 
 #define COLUMNS_MAX 64
@@ -65,6 +71,7 @@ static const char *cell(const void *arg, int row, int column)
 	const bool is_giga = of->brief && figure_named(m->key)->kind == FIGURE_BIT_RATE;
 	struct estimate e;
 	struct ratio r;
+	unsigned unsafe;
 
 	if (column == 0)
 		return row < 0 ? "run" : name_in(p, in, i);
@@ -72,24 +79,28 @@ static const char *cell(const void *arg, int row, int column)
 		return of->column[column].is_left ? ratio_head(p) : is_giga ? "Gbit/s" : m->title;
 	if (!of->column[column].is_left) {
 		e = plan_result(in, i, k)->mean;
+		unsafe = plan_unsafe(in, i, k);
+		of->signs->unsafe |= unsafe != 0;
 		return is_giga ? giga_text(e.value, statistics_half(&e))
-			       : measure_text(m, e.value, statistics_half(&e),
-					      plan_unsafe(in, i, k));
+			       : measure_text(m, e.value, statistics_half(&e), unsafe);
 	}
 	if (in != p)
 		return "";
 	r = ratio_of(p, i, k);
+	of->signs->same |= r.is_same;
+	of->signs->none |= r.is_asked && !r.is_known;
 	if (!r.is_known)
 		return r.is_asked ? "-" : "";
 	return text_of("%s%s", times_text(&r.e, r.unsafe), r.is_same ? " =" : "");
 }
 
-/* Prints the columns of what is known; several tables if they are too wide, or one line a run. */
-static void print_table(const struct plan *p, bool quiet, bool brief)
+/* Prints the columns of what is known, and returns their signs; several tables if they are too wide, or one line a run. */
+static struct signs print_table(const struct plan *p, bool quiet, bool brief)
 {
+	struct signs signs = {.same = false};
 	const struct measure *m = p->kind->measure, *last = NULL;
 	struct column column[COLUMNS_MAX] = {{.id = 0}};
-	const struct cells cells = {p, brief, column};
+	const struct cells cells = {p, brief, column, &signs};
 	struct table t = {.rows = p->n * (p->before != NULL ? 2 : 1),
 			  .columns = 1,
 			  .column = column,
@@ -113,36 +124,12 @@ static void print_table(const struct plan *p, bool quiet, bool brief)
 		last = &m[k];
 	}
 	table_print(&t);
+	return signs;
 }
 
 /*
  * What is below the table.
  */
-
-/* The signs that a table has. */
-struct signs {
-	bool same, none, unsafe;
-};
-
-static struct signs signs_of(const struct plan *p)
-{
-	struct signs s = {.same = false};
-	struct ratio r;
-	int i, k;
-
-	for (i = 0; i < p->n; i++)
-		for (k = 0; k < p->kind->measures; k++) {
-			if (p->kind->measure[k].title == NULL || !is_known(p, k))
-				continue;
-			r = ratio_of(p, i, k);
-			s.unsafe |= r.unsafe != 0;
-			if (p->kind->measure[k].ratio_key == NULL)
-				continue;
-			s.same |= r.is_same;
-			s.none |= r.is_asked && !r.is_known;
-		}
-	return s;
-}
 
 static void add_ratio(struct wrap *w, const struct plan *p, int i, int measure)
 {
@@ -221,7 +208,6 @@ static void print_receivers(const struct plan *p)
 /* A line for each reason why loads were unsafe in all sessions, and one about those that are not measured. */
 static void print_unsafe(const struct plan *p, const char *before)
 {
-	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
 	const char *why = NULL;
 	const struct plan *session;
 	int i, unsafe = 0, runs = 0;
@@ -240,47 +226,33 @@ static void print_unsafe(const struct plan *p, const char *before)
 		unsafe += session->unmeasured;
 		why = why != NULL ? why : session->no_load;
 	}
-	if (unsafe == 0)
-		return;
-	wrap_text(&w, text_of("%sload not measured in %d of %d run%s: %s", before, unsafe, runs,
-			      plural((uint64_t)runs), why));
-	report("\n");
+	if (unsafe > 0)
+		wrap_line(BRIEF_WIDTH, "%sload not measured in %d of %d run%s: %s", before, unsafe,
+			  runs, plural((uint64_t)runs), why);
 }
 
 /* The sessions of a file, the last one first: their rounds, machine, date and title. */
 static void print_sessions(const char *which, const struct plan *p, const char *path)
 {
-	const char *title;
-	struct wrap w;
+	const char *date, *title;
 
 	for (; p != NULL; p = p->earlier) {
-		w = (struct wrap){.width = BRIEF_WIDTH, .indent = "  "};
-		wrap_add(&w, "", "%s: %d round%s in %s:", which, p->rounds,
-			 plural((uint64_t)p->rounds), printable(path));
-		wrap_add(&w, " ", "%s", printable(plan_fact(p, "machine")));
-		report("\n");
+		wrap_line(BRIEF_WIDTH, "%s: %d round%s in %s: %s", which, p->rounds,
+			  plural((uint64_t)p->rounds), path, plan_fact(p, "machine"));
+		date = plan_fact(p, "date");
 		title = plan_fact(p, "title");
-		if (plan_fact(p, "date")[0] != '\0')
-			report("  of %s%s%s\n", plan_fact(p, "date"), title[0] != '\0' ? ": " : "",
-			       printable(title));
+		if (date[0] != '\0')
+			wrap_line(BRIEF_WIDTH, "  of %s%s%s", date, title[0] != '\0' ? ": " : "",
+				  title);
 	}
-}
-
-/* A text of a session, as a line has it; empty is a default. */
-static const char *fact_text(const char *value)
-{
-	return *value != '\0' ? text_of("%s", printable(value)) : "default";
 }
 
 static void print_difference(const char *key, const char *before, const char *now, void *options)
 {
-	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
-
 	*(bool *)options |= key[0] == '-';
-	wrap_add(&w, "", "%s%s differs:", key, strcmp(key, "congestion") == 0 ? " control" : "");
-	wrap_add(&w, " ", "%s before,", fact_text(before));
-	wrap_add(&w, " ", "%s now", fact_text(now));
-	report("\n");
+	wrap_line(BRIEF_WIDTH, "%s%s differs: %s before, %s now", key,
+		  strcmp(key, "congestion") == 0 ? " control" : "",
+		  *before != '\0' ? before : "default", *now != '\0' ? now : "default");
 }
 
 static void json_difference(const char *key, const char *before, const char *now, void *json)
@@ -290,18 +262,6 @@ static void json_difference(const char *key, const char *before, const char *now
 	json_string(json, NULL, key + strspn(key, "-"));
 }
 
-/* A line of words that folds, after a mark. */
-static void print_words(const char *mark, const char *text)
-{
-	char *rest = strdupa(text), *word;
-	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
-
-	wrap_add(&w, "", "%s", mark);
-	while ((word = strsep(&rest, " ")) != NULL)
-		wrap_add(&w, " ", "%s", printable(word));
-	report("\n");
-}
-
 /* Prints what differs from a session, and both command lines if it is an option. */
 static void print_differences(const struct plan *now, const struct plan *then)
 {
@@ -309,8 +269,8 @@ static void print_differences(const struct plan *now, const struct plan *then)
 
 	facts_compare(now, then, print_difference, &options);
 	if (options) {
-		print_words("command before:", plan_fact(then, "command"));
-		print_words("command now:", plan_fact(now, "command"));
+		wrap_line(BRIEF_WIDTH, "command before: %s", plan_fact(then, "command"));
+		wrap_line(BRIEF_WIDTH, "command now: %s", plan_fact(now, "command"));
 	}
 }
 
@@ -435,7 +395,7 @@ static void print_setup(const struct plan *p)
 static void print_above(const struct plan *p, const struct compare_options *opt)
 {
 	if (opt->brief && plan_fact(p, "command")[0] != '\0')
-		print_words("$", plan_fact(p, "command"));
+		wrap_line(BRIEF_WIDTH, "$ %s", plan_fact(p, "command"));
 	print_rounds(p, p->rounds, "; means and 95% confidence intervals");
 	if (opt->brief)
 		print_setup(p);
@@ -477,20 +437,19 @@ static void json_estimate(struct json *j, const char *name, int end, const char 
 }
 
 /* The means of what is counted at an end, or of the groups of its profile, if any is known. */
-static void json_parts(struct json *j, const struct plan *p, int i, int end, bool groups)
+static void json_parts(struct json *j, const struct plan *p, int i, int end, enum part part)
 {
 	const struct measure *m = p->kind->measure;
 	bool is_open = false;
 	int k;
 
 	for (k = 0; k < p->kind->measures; k++, m++) {
-		if ((groups ? m->group : m->count) == NULL || m->end != end ||
-		    isnan(plan_result(p, i, k)->mean.value))
+		if (m->part != part || m->end != end || isnan(plan_result(p, i, k)->mean.value))
 			continue;
 		if (!is_open)
 			json_open(j,
 				  text_of("%s%s", end == 1 ? PLAN_REMOTE : "",
-					  groups ? "groups" : "counts"),
+					  part == PART_GROUP ? "groups" : "counts"),
 				  '{');
 		is_open = true;
 		json_estimate(j, m->key, 0, "mean", plan_result(p, i, k)->mean,
@@ -508,13 +467,14 @@ static void json_figures(struct json *j, const struct plan *p, int i)
 	int k;
 
 	for (k = 0; k < p->kind->measures; k++, m++) {
-		if (m->title != NULL)
-			json_estimate(j, m->key, m->end, "mean", plan_result(p, i, k)->mean,
-				      figure_factor(figure_named(m->key)));
+		if (m->title == NULL)
+			continue;
+		json_estimate(j, m->key, m->end, "mean", plan_result(p, i, k)->mean,
+			      figure_factor(figure_named(m->key)));
 		unsafe |= plan_unsafe(p, i, k);
 	}
 	for (k = 0; k < 4; k++)
-		json_parts(j, p, i, k % 2, k >= 2);
+		json_parts(j, p, i, k % 2, k < 2 ? PART_COUNT : PART_GROUP);
 	json_unsafe(j, unsafe);
 }
 
@@ -543,7 +503,7 @@ static void json_why(struct json *j, const struct plan *p, int i)
 
 	json_open(j, "why", '{');
 	for (k = 0; k < p->kind->measures; k++, m++)
-		if (m->is_why)
+		if (m->part == PART_WHY)
 			json_number(j, m->key,
 				    figure_factor(figure_named(m->key)) *
 					    plan_result(p, i, k)->mean.value);
@@ -617,7 +577,7 @@ static void print_failures(const struct plan *p, const char *before)
 
 	for (; p != NULL; p = p->earlier)
 		for (i = 0; i < p->failures; i++)
-			print_words(text_of("%somitted:", before), p->failure[i]);
+			wrap_line(BRIEF_WIDTH, "%somitted: %s", before, p->failure[i]);
 }
 
 static void print_doubts(const struct comparison *c)
@@ -641,10 +601,10 @@ static void print_caution(const struct plan *p)
 /* A block for a commit message. */
 static void print_brief(const struct comparison *c)
 {
-	const struct signs signs = signs_of(c->plan);
+	struct signs signs;
 
 	print_above(c->plan, c->opt);
-	print_table(c->plan, false, true);
+	signs = print_table(c->plan, false, true);
 	if (signs.same)
 		report("=: no significant difference\n");
 	if (signs.unsafe)
@@ -657,7 +617,7 @@ static void print_text(const struct comparison *c)
 {
 	const struct plan *p = c->plan;
 	const double precision = c->opt->precision;
-	const struct signs signs = signs_of(p);
+	struct signs signs;
 	int i;
 
 	if (!c->quiet) {
@@ -665,7 +625,7 @@ static void print_text(const struct comparison *c)
 		print_receivers(p);
 		why_print(p, c->is_detailed ? INT_MAX : WHY_MOST);
 	}
-	print_table(p, c->quiet, false);
+	signs = print_table(p, c->quiet, false);
 	if (c->quiet)
 		return;
 	if (signs.same)

@@ -279,17 +279,10 @@ static int rounds_of(const struct plan *p, int i, int measure, double x[PLAN_ROU
 
 static double mean_of_rounds(const struct plan *p, int i, int measure)
 {
-	double sum = 0, x;
-	int k, n = 0;
+	double x[PLAN_ROUNDS_MAX], mean, sd;
 
-	for (k = 0; measure >= 0 && k < p->rounds; k++) {
-		x = plan_figure(p, i, measure, k);
-		if (!isnan(x)) {
-			sum += x;
-			n++;
-		}
-	}
-	return n > 0 ? sum / n : NAN;
+	mean_of(x, measure >= 0 ? rounds_of(p, i, measure, x) : 0, &mean, &sd);
+	return mean;
 }
 
 /* The measure that is this row of an end; -1: there is none. */
@@ -365,23 +358,19 @@ static double neighbour_share(const struct plan *p, int i, int measure)
 {
 	const struct measure *m = &p->kind->measure[measure];
 	const int drift = measure_named(p, "drift_percent", m->end);
-	double squares = 0, x;
-	int k, n = 0;
+	double x[PLAN_ROUNDS_MAX], square, sd;
+	int k, n;
 
 	if (p->rounds < 2 || !m->is_of_load || drift < 0)
 		return 0;
-	for (k = 0; k < p->rounds; k++) {
-		x = plan_figure(p, i, drift, k);
-		if (!isnan(x)) {
-			squares += x * x;
-			n++;
-		}
-	}
-	if (n == 0)
+	n = rounds_of(p, i, drift, x);
+	for (k = 0; k < n; k++)
+		x[k] *= x[k];
+	if (mean_of(x, n, &square, &sd) == 0)
 		return 0;
 	return share_of(p, i, m->end,
-			student_t(p->rounds - 1) * sqrt(squares / n / 4 / p->rounds *
-							neighbours(p, i) / (p->rounds - 1)));
+			student_t(p->rounds - 1) *
+				sqrt(square / 4 / p->rounds * neighbours(p, i) / (p->rounds - 1)));
 }
 
 /* An error of the logarithm makes the interval of a ratio wider. */
@@ -403,23 +392,17 @@ int plan_sessions(const struct plan *p)
 unsigned plan_unsafe(const struct plan *p, int i, int measure)
 {
 	const struct measure *m = &p->kind->measure[measure];
+	const struct doubts *doubts;
 	unsigned unsafe = 0;
 	int k;
 
 	for (; p != NULL && m->is_of_load && !p->safe_only; p = p->earlier)
-		for (k = 0; k < p->rounds; k++)
-			unsafe |= p->doubts[k * p->n + i].unsafe[m->end];
-	return unsafe;
-}
-
-bool plan_profile_unsafe(const struct plan *p, int i, int end)
-{
-	bool unsafe = false;
-	int k;
-
-	for (; p != NULL; p = p->earlier)
-		for (k = 0; k < p->rounds; k++)
-			unsafe |= p->doubts[k * p->n + i].profile[end];
+		for (k = 0; k < p->rounds; k++) {
+			doubts = &p->doubts[k * p->n + i];
+			unsafe |= doubts->unsafe[m->end];
+			if (m->part == PART_GROUP && doubts->profile[m->end])
+				unsafe |= UNSAFE_PROFILE;
+		}
 	return unsafe;
 }
 
@@ -532,33 +515,27 @@ double plan_spread(const struct plan *p, int measure)
 }
 
 /*
- * Whether the measures that have a ratio, and are of a load or are not, are precise after all rounds, however few.
- * *known is set if one of them is known.
+ * Whether the measures that have a ratio are precise after all rounds, however few: those of a load, or if none of these is
+ * known the others.
  */
-static bool are_precise(const struct plan *p, bool of_load, double share, bool *known)
-{
-	const struct measure *m = p->kind->measure;
-	struct estimate e;
-	int i, k;
-
-	for (k = 0; k < p->kind->measures; k++)
-		for (i = 0; i < p->n && m[k].ratio_key != NULL && !m[k].is_aside &&
-			    m[k].is_of_load == of_load;
-		     i++) {
-			e = mean_of_run(p, i, k);
-			*known |= !isnan(e.value);
-			if (!isnan(e.value) && !(statistics_half(&e) <= share * fabs(e.value)))
-				return false;
-		}
-	return true;
-}
-
 static bool is_precise_now(const struct plan *p, double share)
 {
-	bool known = false;
+	const struct measure *m = p->kind->measure;
+	bool known = false, precise = true;
+	struct estimate e;
+	int of_load, i, k;
 
-	return are_precise(p, true, share, &known) &&
-	       (known || are_precise(p, false, share, &known));
+	for (of_load = 1; of_load >= 0 && !known; of_load--)
+		for (k = 0; k < p->kind->measures; k++)
+			for (i = 0; i < p->n && m[k].ratio_key != NULL && !m[k].is_aside &&
+				    m[k].is_of_load == of_load;
+			     i++) {
+				e = mean_of_run(p, i, k);
+				known |= !isnan(e.value);
+				precise &= isnan(e.value) ||
+					   statistics_half(&e) <= share * fabs(e.value);
+			}
+	return precise;
 }
 
 bool plan_is_precise(const struct plan *p, double share)

@@ -27,18 +27,22 @@
 #define PLAN_PROFILE "--profile" /* the fact of sessions that are not compared with others */
 #define PLAN_REMOTE  "remote_"   /* before the key of what is of the other end */
 
+enum part {
+	PART_NONE,
+	PART_WHY,   /* a share of waits, or a size */
+	PART_COUNT, /* how often something is done */
+	PART_GROUP  /* the cost of a group of a profile */
+};
+
 /* What is compared, or tells how far that can be trusted: a row of the table of figures. */
 struct measure {
 	const char *key; /* of the row; with `remote_` before it if it is of the other end */
 	int end;         /* 0: of this host; 1: of the other end, if that is another host */
 	bool is_of_load; /* its errors are those of that host's load */
 	bool is_of_host; /* the end counted it of its host; not of an end whose host is the other's */
-	bool is_why;     /* it may explain a difference */
 	bool is_of_bytes, is_of_requests; /* runs of that kind alone have it */
 	bool is_aside;                    /* neither --precision nor a verdict asks for it */
-	const char *
-		count; /* its line, where runs differ in it by more than their intervals; or NULL */
-	const char *group; /* the group of a profile whose cost it is; or NULL */
+	enum part part; /* what else it is, by which it may explain a difference */
 	/* Its column; NULL: it has none. */
 	const char *title;
 	/* Its ratio, in JSON and in words; NULL: there is none. */
@@ -183,11 +187,13 @@ int plan_sessions(const struct plan *p);
 /* By which share the greatest mean of a measure in the sessions is above the least, of the run that has most. */
 double plan_spread(const struct plan *p, int measure);
 
-/* The reasons that made a measure of run i unsafe in any session: one that is not of a load has none. */
-unsigned plan_unsafe(const struct plan *p, int i, int measure);
+/*
+ * The reasons that made a measure of run i unsafe in any session, with UNSAFE_PROFILE for part of a profile: one that is
+ * not of a load has none.
+ */
+#define UNSAFE_PROFILE (1u << 31)
 
-/* Whether the profile of an end of run i was unsafe in any session. */
-bool plan_profile_unsafe(const struct plan *p, int i, int end);
+unsigned plan_unsafe(const struct plan *p, int i, int measure);
 
 /*
  * Whether half of the interval of each cost, or of each throughput if no cost is known, is at most this share of it,

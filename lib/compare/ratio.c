@@ -45,7 +45,7 @@ const char *measure_text(const struct measure *m, double mean, double half, unsi
 		return cost_text(mean, half, unsafe);
 	if (row->kind == FIGURE_SHARE)
 		return share_text(mean, half);
-	if ((m->count != NULL || row->kind == FIGURE_US) && mean < 100)
+	if ((m->part == PART_COUNT || row->kind == FIGURE_US) && mean < 100)
 		return isfinite(half) ? text_of("%.*f +-%.*f", places, mean, places, half)
 				      : decimal(mean, places);
 	if (!isfinite(half))

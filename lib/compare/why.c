@@ -28,7 +28,7 @@ static double whole_of(const struct plan *of, int run, int end)
 	int k;
 
 	for (k = 0; k < of->kind->measures; k++) {
-		part = m[k].group != NULL && m[k].end == end ? result_mean(of, run, k) : NAN;
+		part = m[k].part == PART_GROUP && m[k].end == end ? result_mean(of, run, k) : NAN;
 		sum += isnan(part) ? 0 : part;
 	}
 	return sum;
@@ -53,7 +53,7 @@ static double difference(const struct plan *p, int i, int measure)
 	some = plan_result(now > then ? p : r.than, now > then ? i : r.run, measure)->mean;
 	if (!r.differs && !(fmin(now, then) == 0 && some.low > 0))
 		return 0;
-	if (m->group != NULL)
+	if (m->part == PART_GROUP)
 		return fabs(now - then) / whole_of(r.than, r.run, m->end);
 	if (is_share)
 		return fabs(now - then);
@@ -81,12 +81,10 @@ static const char *label_of(const struct measure *m)
 	const struct figure *row = figure_named(m->key);
 	const char *who = m->end == 1 ? "receiver: " : "";
 
-	if (m->group != NULL)
-		return text_of("%s%s, %s", who, m->group,
-			       row->kind == FIGURE_CPU_TIME ? "us/KiB" : "CPU s");
-	if (m->count != NULL)
-		return text_of("%s%s", who, m->count);
-	return text_of("%s%s%s", who, row->group == GROUP_WAITS ? "waited for " : "", row->label);
+	const char *unit = row->kind == FIGURE_CPU_TIME ? ", us/KiB" : ", CPU s";
+
+	return text_of("%s%s%s%s", who, row->group == GROUP_WAITS ? "waited for " : "", row->label,
+		       m->part == PART_GROUP ? unit : "");
 }
 
 static const char *cell(const void *arg, int row, int column)
@@ -104,9 +102,7 @@ static const char *cell(const void *arg, int row, int column)
 		return name_in(why->p, of, run);
 	k = why->row[row].measure;
 	e = plan_result(of, run, k)->mean;
-	return measure_text(m, e.value, statistics_half(&e),
-			    plan_unsafe(of, run, k) != 0 ||
-				    (m->group != NULL && plan_profile_unsafe(of, run, m->end)));
+	return measure_text(m, e.value, statistics_half(&e), plan_unsafe(of, run, k));
 }
 
 void why_print(const struct plan *p, int most)
@@ -123,8 +119,7 @@ void why_print(const struct plan *p, int most)
 
 	for (k = 0; k < p->kind->measures; k++) {
 		why.row[t.rows] = (struct row){.measure = k};
-		for (i = 0; i < p->n && (m[k].is_why || m[k].count != NULL || m[k].group != NULL);
-		     i++)
+		for (i = 0; i < p->n && m[k].part != PART_NONE; i++)
 			why.row[t.rows].size = fmax(why.row[t.rows].size, difference(p, i, k));
 		t.rows += why.row[t.rows].size > 0;
 	}

@@ -136,11 +136,10 @@ enum {
 	IN_HOST = 1 << 5,
 	IN_CPU = 1 << 6, /* the load of one CPU */
 	IN_ACCOUNTING = 1 << 7,
-	IN_WHY = 1 << 8,          /* what may explain why runs of a comparison differ */
-	IN_ENVIRONMENT = 1 << 9,  /* the host of another end */
-	IN_COMMAND = 1 << 10,     /* a command of a comparison */
-	IN_PROFILE = 1 << 11,     /* of a host */
-	IN_CONNECTIONS = 1 << 12, /* requests of one size, each of a connection */
+	IN_ENVIRONMENT = 1 << 8,  /* the host of another end */
+	IN_COMMAND = 1 << 9,      /* a command of a comparison */
+	IN_PROFILE = 1 << 10,     /* of a host */
+	IN_CONNECTIONS = 1 << 11, /* requests of one size, each of a connection */
 };
 
 /* A group of rows of text. */

@@ -1,13 +1,6 @@
 #include "lib/report/table.h"
 
-static int width_of(const char *utf8)
-{
-	int n = 0;
-
-	for (; *utf8 != '\0'; utf8++)
-		n += (*utf8 & 0xc0) != 0x80;
-	return n;
-}
+#include "lib/report/units.h"
 
 static void print_row(const struct table *t, int row, int first, int end)
 {

@@ -325,24 +325,33 @@ void intervals_part(const struct intervals *s, const struct figures *f, const ch
  * Lines that break.
  */
 
+int width_of(const char *utf8)
+{
+	int n = 0;
+
+	for (; *utf8 != '\0'; utf8++)
+		n += (*utf8 & 0xc0) != 0x80;
+	return n;
+}
+
 void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 {
+	char *item;
 	va_list ap;
-	int len;
 
 	va_start(ap, fmt);
-	len = (int)strlen(separator) + vsnprintf(NULL, 0, fmt, ap);
+	if (vasprintf(&item, fmt, ap) < 0)
+		die_errno("a report");
 	va_end(ap);
 	/* A column remains for the comma behind the item, in case the line breaks there. */
-	if (w->column > 0 && w->column + len >= w->width) {
+	if (w->column > 0 && w->column + width_of(separator) + width_of(item) >= w->width) {
 		printf("%.*s\n", (int)strcspn(separator, " "), separator);
 		w->column = 0;
 		separator = w->indent;
 	}
-	w->column += printf("%s", separator);
-	va_start(ap, fmt);
-	w->column += vprintf(fmt, ap);
-	va_end(ap);
+	w->column += width_of(separator) + width_of(item);
+	printf("%s%s", separator, item);
+	free(item);
 }
 
 void wrap_text(struct wrap *w, const char *text)
@@ -354,4 +363,21 @@ void wrap_text(struct wrap *w, const char *text)
 		n += strcspn(text + n, " ");
 		wrap_add(w, w->column > 0 ? " " : "", "%.*s", (int)n, text);
 	}
+}
+
+void wrap_line(int width, const char *fmt, ...)
+{
+	struct wrap w = {.width = width};
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		die_errno("a report");
+	va_end(ap);
+	make_printable(text);
+	w.indent = text_of("%*s", (int)strspn(text, " ") + 2, "");
+	wrap_text(&w, text);
+	report("\n");
+	free(text);
 }

@@ -97,6 +97,9 @@ void intervals_part(const struct intervals *s, const struct figures *f, const ch
 
 #define WRAP_WIDTH 80 /* columns of a report about one host */
 
+/* How many characters a text has. */
+int width_of(const char *utf8);
+
 struct wrap {
 	int width;
 	const char *indent; /* the begin of each line but the first */
@@ -112,6 +115,9 @@ void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 
 /* Prints a text as wrap_add() does, a word an item; the first item may begin with blanks. */
 void wrap_text(struct wrap *w, const char *text);
+
+/* Prints a line that is only words, printable, and that continues two columns further to the right than it begins. */
+void wrap_line(int width, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Adds the groups of a profile, as shares of the CPUs, to a line; nothing if there is none. */
 void groups_add(struct wrap *w, const struct figures *f);

@@ -14,25 +14,21 @@ static const struct run_key keys[] = {
 };
 
 /* What is counted for each MiB, of the host of an end. */
-#define COUNT(of, key, what)                                                                       \
+#define COUNT(of, key)                                                                             \
 	{                                                                                          \
-		key, of, .is_of_host = true, .is_of_bytes = true, .count = (what)                  \
+		key, of, .is_of_host = true, .is_of_bytes = true, .part = PART_COUNT               \
 	}
 #define COUNTS(of)                                                                                 \
-	{"calls_per_mib", of, .is_of_bytes = true, .count = "calls/MiB"},                          \
-		COUNT(of, "packets_in_per_mib", "packets/MiB in"),                                 \
-		COUNT(of, "packets_out_per_mib", "packets/MiB out"),                               \
-		COUNT(of, "bytes_per_packet", "bytes/packet"),                                     \
-		COUNT(of, "interrupts_per_mib", "interrupts/MiB"),                                 \
-		COUNT(of, "reschedules_per_mib", "rescheduling interrupts/MiB"),                   \
-		COUNT(of, "net_rx_per_mib", "NET_RX softirqs/MiB"),                                \
-		COUNT(of, "net_tx_per_mib", "NET_TX softirqs/MiB"),                                \
-		COUNT(of, "switches_per_mib", "switches/MiB"),                                     \
-		COUNT(of, "tasks_us_per_kib", "CPU time of tasks, us/KiB")
+	{"calls_per_mib", of, .is_of_bytes = true, .part = PART_COUNT},                            \
+		COUNT(of, "packets_in_per_mib"), COUNT(of, "packets_out_per_mib"),                 \
+		COUNT(of, "bytes_per_packet"), COUNT(of, "interrupts_per_mib"),                    \
+		COUNT(of, "reschedules_per_mib"), COUNT(of, "net_rx_per_mib"),                     \
+		COUNT(of, "net_tx_per_mib"), COUNT(of, "switches_per_mib"),                        \
+		COUNT(of, "tasks_us_per_kib")
 
 /* A group of a profile, of this host and of the other end. */
-#define GROUP(which, key, name)        {key "_us_per_kib", 0, true, .group = (name)},
-#define REMOTE_GROUP(which, key, name) {key "_us_per_kib", 1, true, .group = (name)},
+#define GROUP(which, key, name)        {key "_us_per_kib", 0, true, .part = PART_GROUP},
+#define REMOTE_GROUP(which, key, name) {key "_us_per_kib", 1, true, .part = PART_GROUP},
 
 /* A percentile of the latencies of requests. */
 #define PERCENTILE(name, digits, which)                                                            \
@@ -77,16 +73,16 @@ static const struct measure measures[] = {
 	/* Of the other end. */
 	PROFILE_EACH(REMOTE_GROUP)
 	/* What may explain a difference; what is mapped is known to the receiver. */
-	{"bytes_per_call", .is_why = true},
-	{"mapped_percent", 1, .is_why = true},
-	{"retransmit_percent", .is_why = true},
-	{"waited_for_receiver_percent", .is_why = true},
-	{"waited_for_sndbuf_percent", .is_why = true},
-	{"waited_for_cwnd_percent", .is_why = true},
-	{"waited_for_pacing_percent", .is_why = true},
-	{"waited_for_path_percent", .is_why = true},
-	{"waited_for_data_percent", .is_why = true},
-	{"zerocopy_copied_percent", .is_why = true},
+	{"bytes_per_call", .part = PART_WHY},
+	{"mapped_percent", 1, .part = PART_WHY},
+	{"retransmit_percent", .part = PART_WHY},
+	{"waited_for_receiver_percent", .part = PART_WHY},
+	{"waited_for_sndbuf_percent", .part = PART_WHY},
+	{"waited_for_cwnd_percent", .part = PART_WHY},
+	{"waited_for_pacing_percent", .part = PART_WHY},
+	{"waited_for_path_percent", .part = PART_WHY},
+	{"waited_for_data_percent", .part = PART_WHY},
+	{"zerocopy_copied_percent", .part = PART_WHY},
 	/* What is counted. */
 	COUNTS(0),
 	COUNTS(1),

@@ -67,7 +67,6 @@ static void print_load(const struct send_result *res, int streams)
 {
 	const struct figures *s = &res->sent, *r = &res->received, *host = result_host(res),
 			     *there = res->local ? host : r;
-	struct wrap w = {.width = WRAP_WIDTH, .indent = "      "};
 
 	if (!rows_print(res->local ? "load of this host, both ends" : "load", GROUP_LOAD, host,
 			there))
@@ -77,11 +76,9 @@ static void print_load(const struct send_result *res, int streams)
 		   GROUP_PROFILE, host, there);
 	if (s->host.baseline == BASELINE_OWN)
 		report("    %s%s\n", res->local ? "" : "sender: ", baselines_format(&s->host));
-	if (!res->local && res->receipts > 0 && isnan(r->host.load)) {
-		wrap_text(&w, text_of("    receiver: load not measured: %s",
-				      no_load_text(r->host.no_load)));
-		report("\n");
-	}
+	if (!res->local && res->receipts > 0 && isnan(r->host.load))
+		wrap_line(WRAP_WIDTH, "    receiver: load not measured: %s",
+			  no_load_text(r->host.no_load));
 	if (res->receipts > 0 && !isnan(there->host.load) && r->clients > (uint64_t)streams)
 		report("    the receiver had %ju clients during the transfer: "
 		       "its load is that of all of them\n",
@@ -179,13 +176,11 @@ static void print_report(const struct send_options *opt, const struct send_resul
 	const struct figures *sent = &res->sent;
 	const bool on_lo = res->local && strcmp(res->target.interface, "lo") == 0;
 	const char *load = load_format(sent);
-	/* A line with figures is for grep(1), and so is that of -q. */
-	struct wrap w = {.width = opt->quiet || !isnan(sent->host.load) ? INT_MAX : WRAP_WIDTH,
-			 .indent = "  "};
 	char why[DIE_MAX];
 
-	wrap_text(&w, text_of("%s%s%s", throughput_text(sent), load[0] != '\0' ? ", " : "", load));
-	report("\n");
+	/* A line with figures is for grep(1), and so is that of -q. */
+	wrap_line(opt->quiet || !isnan(sent->host.load) ? INT_MAX : WRAP_WIDTH, "%s%s%s",
+		  throughput_text(sent), load[0] != '\0' ? ", " : "", load);
 	if (opt->quiet)
 		return;
 	print_target(opt, res);

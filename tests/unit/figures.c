@@ -22,13 +22,17 @@ static void print_receipt(const struct figures *f)
 	report("%.*s", (int)receipt_format(f, line), line);
 }
 
-/* Prints all that JSON has of figures. */
+/* Prints all that JSON has of figures, and then those that comparisons have. */
 static void print_all(const struct figures *f)
 {
+	const struct figure *row;
 	struct json j = {.depth = 0};
 
 	json_open(&j, NULL, '{');
 	json_rows(&j, f, ~0u);
+	for (row = figure_table; row < figure_table + figure_rows; row++)
+		if (row->key != NULL && row->objects == 0)
+			json_number(&j, row->key, figure_factor(row) * figure_value(row, f));
 	json_close(&j, '}');
 	report("\n");
 }

@@ -56,7 +56,7 @@ static void test_wraps(void)
 	for (width = 11; width >= 10; width--) {
 		w = (struct wrap){.width = width, .indent = "  "};
 		wrap_add(&w, "", "12345");
-		wrap_add(&w, ", ", "%d", 890);
+		wrap_add(&w, ", ", "8\303\2440");
 		wrap_add(&w, ", ", "1");
 		wrap_add(&w, ", ", "wider than the line");
 		report("\n");
