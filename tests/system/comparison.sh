@@ -109,22 +109,6 @@ beside '--dry-run: the runs of a round, how many there are in all and how long t
 	not [ -e none ]
 	exits 2 "$zcc" --dry-run -s 0 -p 1 --json-stream -m send,mmap
 ) & later
-beside 'zcc -m with a list: a row for each run, and its ratio to the first; with -r 1 no intervals'; ( begin
-	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 -T "$(printf 'a \033label')" ../file
-	no_wider 80 out
-	[ "$(head -n 1 out)" = '16 runs' ]
-	grep -qx '  title: a .label' out
-	is_text out
-	grep -x 'each interval is 95%: of 20 ratios of equal runs, about one differs by chance' out
-	grep -x '2 rounds of 8 runs; means and 95% confidence intervals' out
-	grep -Ex -e '-m send -b 1k -P 1 +[0-9,]+ \+-[0-9,]+' out
-	for row in '-m send -b 64k -P 2' '-m sendfile -b 1k -P 1' '-m sendfile -b 64k -P 2'; do
-		grep -Ex -e "$row +[0-9,]+ \+-[0-9,]+ +$ratio" out
-	done
-	compare -m send,sendfile -r 1 ../file
-	grep -Ex -e '-m send +[0-9,]+' out
-	grep -Ex -e '-m sendfile +[0-9,]+ +[0-9.]+' out
-) & later
 beside '--precision: until the interval is narrow enough, or for the rounds of -r, which a line reports'; ( begin
 	compare --precision 100% -t 0.05 -r 20
 	rounds=$(sed -n 's/ rounds of 1 run;.*//p' out)

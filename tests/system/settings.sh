@@ -28,12 +28,6 @@ beside 'each setting is entered before its runs and not twice, while no connecti
 	prints_nothing cat open
 	jq -es 'map(.comparison // empty) | .[0].runs | map(.setting + .method) == ["asend", "ammap", "bsend", "bmmap"]' out
 ) & later
-beside '--save and --against tell runs of two settings apart, and reject those of others'; ( begin
-	exits 0 settings -r 1 -n 1 --save plan.tsv ../file
-	exits 0 settings -r 1 -n 1 --save plan.tsv --against plan.tsv ../file
-	fails 'other runs' $ALONE "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --setting c=: --setting b=: --against plan.tsv ../file
-) & later
-
 beside 'a command that fails ends the comparison, which prints its complete rounds'; ( begin
 	exits 1 settings -n 1 -r 9 --setting 'c=echo c >>log; [ "$(grep -c c log)" -lt 2 ] || { echo why; exit 3; }' --save plan.tsv ../file
 	tail -n 2 err >last
