@@ -208,7 +208,7 @@ static const struct kind {
 		{name "_uncertainty_percent", "profile_" name "_half",                             \
 		 NUMBER(SHARE, host.profile.half[which]), IN(PROFILE)},                            \
 		{name "_cpu_seconds", NULL, NUMBER(CPU_SECONDS, host.profile.group[which]),        \
-		 .label = text},                                                                   \
+		 .label = (text)},                                                                 \
 		{name "_us_per_kib", NULL, NUMBER(CPU_TIME, host.profile.group[which]),            \
 		 IN(PROFILE), TEXT(PROFILE, text)},
 
