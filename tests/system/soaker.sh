@@ -38,14 +38,18 @@ it 'a program is killed while its keeper is stopped: the soakers end, and their 
 	ended "$keeper"
 	[ -z "$(stale_group)" ]
 ); ok
-it 'where soakers start anew for each run descriptors, threads and children are as many in the last as in the second'; ( begin
-	owned='ls /proc/$PPID/fd /proc/$PPID/task | wc -l >>owned; cat /proc/$PPID/task/*/children | wc -w >>owned'
-	BUSY_TURNS=0 # what is measured does not matter
-	soaking "$cyclesoak" -r 2 --setting "a=$owned" --setting "b=$owned" -- true
-	tail -n +3 owned >others
-	counts -ge 4 lines_in others
-	[ "$(sort -u others | wc -l)" -eq 2 ] # a number of each
-); ok
+# What is measured does not matter here.
+for how in '' --profile --idle; do
+	it "cyclesoak $how: in the last run there are as many descriptors, threads and children as in the second"; ( begin
+		owned='ls /proc/$PPID/fd /proc/$PPID/task | wc -l >>owned; cat /proc/$PPID/task/*/children | wc -w >>owned'
+		BUSY_TURNS=0
+		soaking "$cyclesoak" $how -r 2 --setting "a=$owned" --setting "b=$owned" -- true
+		tail -n +3 owned >others
+		counts -ge 4 lines_in others
+		[ "$(sort -u others | wc -l)" -eq 2 ] # a number of each
+		rm owned
+	); ok
+done
 # killed PID TOOL NAME [keeper]: kills its soaker, or the keeper; the tool, whose output is in soak.out and soak.err,
 # ends with status 1, and neither soaker nor group is left.
 killed()

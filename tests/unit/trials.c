@@ -168,4 +168,36 @@ static void test_new_option(void)
 	plan.before = NULL;
 }
 
-TESTS(test_new_option, test_runs, test_options, test_vs)
+/* What a receipt has of the other host are facts of the session, each under its own name. */
+static void test_remote(void)
+{
+	struct send_result res = {.receipts = 1, .target.interface = "eth0"};
+	const struct environment environment = {.host = ""};
+	const struct figure *row;
+	const char *want;
+	char *member;
+
+	prepare("-s 0 -r 2");
+	figures_init(&res.received);
+	strcpy(res.received.version, "7.8.9");
+	strcpy(res.received.kernel, "6.5.4");
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		member = (char *)&res.received + row->offset;
+		if (row->objects & IN_ENVIRONMENT && row->size > 0)
+			snprintf(member, row->size, "n%d", (int)(row - figure_table));
+		else if (row->objects & IN_ENVIRONMENT)
+			*(double *)(void *)member = (double)(row - figure_table);
+	}
+	trials_note(&plan, &opt, &res, &environment);
+	is(plan_fact(&plan, "remote_version"), "7.8.9", "the other end's zc is a fact");
+	is(plan_fact(&plan, "remote_kernel"), "6.5.4", "so is its kernel");
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		if (!(row->objects & IN_ENVIRONMENT))
+			continue;
+		want = text_of("%s%d", row->size > 0 ? "n" : "", (int)(row - figure_table));
+		is(plan_fact(&plan, text_of(PLAN_REMOTE "%s", row->key)), want,
+		   "%s of the other end is a fact", row->key);
+	}
+}
+
+TESTS(test_new_option, test_runs, test_options, test_vs, test_remote)
