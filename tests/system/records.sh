@@ -42,7 +42,7 @@ for record in $(ls records | sort -n); do
 done
 
 it 'for any files: properties'; ( begin; need jq
-	for change in '' reverse bytes rounds unsafe; do
+	for change in '' reverse bytes rounds sessions unsafe; do
 		sessions "any$change" $change
 	done
 	# compared DIRECTORY: the runs of all comparisons, a line for each
@@ -62,6 +62,17 @@ it 'for any files: properties'; ( begin; need jq
 		    def ratios: ["throughput_ratio", "cost_ratio", "remote_cost_ratio"];
 		    [., $other] | transpose | length > 40 and all(.[]; . as [$a, $b] | [$a[2], $b[2]] | transpose | all(.[]; . as [$x, $y] | '"$2"'))' any.json
 	}
+	# doubts DIRECTORY FACTOR: how many runs were unsafe or not measured, of how many, times a factor
+	doubts()
+	{
+		for record in $(ls "$1" | sort -n); do
+			[ ! -e "$1/$record/old" ] || "$zcc" --compare "$1/$record/old" "$1/$record/new" 2>/dev/null || :
+		done | sed -n 's/\(.*\) in \([0-9]*\) of \([0-9]*\) runs\{0,1\}:.*/\1 \2 \3/p' | awk -v by="$2" '{ $(NF - 1) *= by; $NF *= by } 1'
+	}
+	echo '# of each session twice, twice as many runs are unsafe or not measured'
+	doubts any 2 >doubts
+	counts -ge 9 lines_in doubts
+	doubts anysessions 1 | diff doubts -
 	echo '# a session compared with itself has 1 inside'
 	hold self 'all(ratios[]; . as $key | $y[$key] | . == null or (close(.ratio; 1) and (.low == null or (.low <= 1.0001 and .high >= 0.9999))))'
 	echo '# runs in another order have the same ratios'
