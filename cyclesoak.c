@@ -49,21 +49,23 @@ struct monitor {
 static void report_load(struct monitor *m)
 {
 	const struct gauge_mark from = m->gauge.from;
-	struct period p = {.cpus = &m->gauge.calibration.cpus,
-			   .is_command = m->command,
-			   .own = command_figures_of(&m->usage)};
+	struct period p = {.cpus = &m->gauge.calibration.cpus, .is_command = m->command};
+	struct load *l = &p.figures.host;
 
-	gauge_load(&m->gauge, &p.load);
-	gauge_say(&m->gauge, &p.load, false);
-	history_add(&m->history, p.load.load, p.load.uncertainty, p.load.unsafe);
+	figures_init(&p.figures);
+	gauge_load(&m->gauge, l);
+	p.figures.seconds = l->seconds;
+	p.figures.command = command_figures_of(&m->usage);
+	gauge_say(&m->gauge, l, false);
+	history_add(&m->history, l->load, l->uncertainty, l->unsafe);
 	if (opt.per_cpu || opt.json)
-		p.each = gauge_load_each(&m->gauge, p.load.unsafe);
+		p.each = gauge_load_each(&m->gauge, l->unsafe);
 	if (opt.json)
 		period_json(&p, m->history.periods == 1 ? &m->environment : NULL);
-	else if (opt.once && isnan(p.load.load))
-		die("the load is not measured: %s", no_load_text(p.load.no_load));
+	else if (opt.once && isnan(l->load))
+		die("the load is not measured: %s", no_load_text(l->no_load));
 	else if (opt.once)
-		report("%.1f\n", percent(p.load.load));
+		report("%.1f\n", percent(l->load));
 	else
 		period_print(&p, opt.debug);
 	m->gauge.from = m->gauge.to;

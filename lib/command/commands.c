@@ -126,8 +126,7 @@ static void open_plan(struct commands *c)
 	for (i = 0; i < c->plan.n; i++) {
 		run = &c->plan.run[i];
 		plan_set_value(run, RUN_WORDS, c->opt->command[i % n]);
-		plan_set_value(run, RUN_INSTRUMENT,
-			       c->setup->soak ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
+		plan_set_value(run, RUN_INSTRUMENT, gauge_kind(c->setup)->name);
 		if (s->n > 0)
 			plan_set_value(run, RUN_SETTING, s->all[i / n].name);
 		run->reference = i >= n ? i % n : 0;
@@ -238,10 +237,9 @@ static const char *prepare(struct commands *c, char why[DIE_MAX])
 static void add(struct commands *c, int i, const struct figures *f, const struct load *each)
 {
 	const struct plan_run *run = &c->plan.run[i];
-	struct period p = {.load = f->host,
+	struct period p = {.figures = *f,
 			   .cpus = &c->gauge.file.cpus,
 			   .is_command = true,
-			   .own = f->command,
 			   .each = each,
 			   .run = c->plan.added + 1,
 			   .command = run->value[RUN_WORDS],

@@ -668,16 +668,11 @@ void comparison_print(struct comparison *c, const char *error)
 		c->status = EXIT_FAILURE;
 }
 
-/* How a load was measured. */
-static const char *instrument_text(const struct plan_run *run)
-{
-	return strcmp(plan_value(run, RUN_INSTRUMENT), LOAD_BY_SOAKING) == 0 ? "-c" : "--idle";
-}
-
 static void check_or_die(const struct plan *p, const struct plan *saved, const char *option,
 			 const char *path)
 {
 	const bool profiled = plan_fact(saved, PLAN_PROFILE)[0] != '\0';
+	const struct instrument_kind *was, *is;
 	const struct plan_run *a, *b;
 	int i;
 
@@ -694,10 +689,11 @@ static void check_or_die(const struct plan *p, const struct plan *saved, const c
 		if (!plan_is_same_run(a, b))
 			die("%s: %s has other runs: its run %d is %s, not %s", option,
 			    printable(path), i + 1, plan_name(a), plan_name(b));
-		if (!plan_is_same_instrument(a, b) && plan_value(a, RUN_INSTRUMENT)[0] != '\0' &&
-		    plan_value(b, RUN_INSTRUMENT)[0] != '\0')
+		was = instrument_named(plan_value(a, RUN_INSTRUMENT));
+		is = instrument_named(plan_value(b, RUN_INSTRUMENT));
+		if (was != is && *was->option != '\0' && *is->option != '\0')
 			die("%s: %s was measured by another instrument: %s by %s, not %s", option,
-			    printable(path), plan_name(a), instrument_text(a), instrument_text(b));
+			    printable(path), plan_name(a), was->option, is->option);
 	}
 }
 

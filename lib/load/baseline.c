@@ -2,27 +2,12 @@
 
 #include "lib/load/statistics.h"
 
-static size_t reading_size(const struct cpus *cpus)
+void instrument_read(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
+		     bool for_baseline)
 {
-	return ((size_t)cpus->n + 1) * sizeof(struct load_sample);
-}
-
-/* Makes the last of n + 1 samples the sum of the soakers', but for steal, which the kernel has summed. */
-static void sum_up(struct load_sample *at, int n)
-{
-	struct load_sample *sum = &at[n], *one;
-
-	*sum = (struct load_sample){
-		.steal = sum->steal, .limits = sum->limits, .profile = sum->profile};
-	for (one = at; one < sum; one++) {
-		sum->ns = one->ns;
-		sum->time += one->time;
-		sum->spin += one->spin;
-		sum->work += one->work;
-		sum->tasks += one->tasks;
-		sum->stolen += one->stolen;
-		sum->switches += one->switches;
-	}
+	in->kind->read(in, cpus, at, for_baseline);
+	if (in->profile != NULL)
+		profile_read(in->profile, &at[cpus->n].profile);
 }
 
 /*
@@ -36,18 +21,13 @@ const struct load_sample *windows_at(const struct windows *w, int k, int i)
 
 static void windows_read(struct windows *w)
 {
-	struct load_sample *at = &w->at[(size_t)w->n * ((size_t)w->cpus->n + 1)];
-
-	w->in->kind->read(w->in, w->cpus, at, true);
-	if (w->in->profile != NULL)
-		profile_read(w->in->profile, &at[w->cpus->n].profile);
-	if (w->in->soaker != NULL)
-		sum_up(at, w->cpus->n);
+	instrument_read(w->in, w->cpus, &w->at[(size_t)w->n * ((size_t)w->cpus->n + 1)], true);
 }
 
 struct windows *windows_start(const struct instrument *in, const struct cpus *cpus)
 {
-	struct windows *w = alloc_or_die(1, sizeof(*w) + (WINDOWS_MAX + 1) * reading_size(cpus),
+	const size_t samples = (WINDOWS_MAX + 1) * ((size_t)cpus->n + 1);
+	struct windows *w = alloc_or_die(1, sizeof(*w) + samples * sizeof(w->at[0]),
 					 "the idle machine");
 
 	w->in = in;
@@ -110,34 +90,27 @@ void baseline_none(const struct instrument *in, struct calibration *c)
 {
 	int i;
 
-	c->idle = in->soaker == NULL;
-	c->clock = in->clock != NULL;
+	c->kind = in->kind;
 	c->all = (struct baseline){.spin = 1, .speed = 1};
 	c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "the idle machine");
 	for (i = 0; i < c->cpus.n; i++)
 		c->cpu[i] = c->all;
 }
 
-void baseline_sample(const struct instrument *in, const struct calibration *c,
-		     struct load_sample *sum, struct load_sample *each)
+struct load_sample baseline_sample(const struct calibration *c, const struct load_sample *at, int i)
 {
-	const int n = c->cpus.n;
-	struct load_sample *at = alloc_or_die(1, reading_size(&c->cpus), "load");
-	int i;
+	const int first = i < 0 ? 0 : i, last = i < 0 ? c->cpus.n - 1 : i;
+	struct load_sample s = at[i < 0 ? c->cpus.n : i];
+	int k;
 
-	in->kind->read(in, &c->cpus, at, false);
-	if (in->profile != NULL)
-		profile_read(in->profile, &at[n].profile);
-	for (i = 0; i < n; i++) {
-		at[i].spin /= c->cpu[i].spin;
-		at[i].work /= c->cpu[i].spin * c->cpu[i].speed;
+	if (!c->kind->weighs)
+		return s;
+	s.spin = s.work = 0;
+	for (k = first; k <= last; k++) {
+		s.spin += at[k].spin / c->cpu[k].spin;
+		s.work += at[k].work / (c->cpu[k].spin * c->cpu[k].speed);
 	}
-	if (in->soaker != NULL)
-		sum_up(at, n);
-	*sum = at[n];
-	if (each != NULL)
-		memcpy(each, at, (size_t)n * sizeof(*each));
-	free(at);
+	return s;
 }
 
 /* Makes *a the mean of two values; widens *sd by their difference, which it returns. */
@@ -170,7 +143,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 		b->step = hypot(b->step, o->step) / 2;
 	}
 	c->all.step = hypot(c->all.step, other->all.step) / 2;
-	if (c->idle)
+	if (!c->kind->weighs)
 		drift = other->all.tasks - c->all.tasks;
 	c->all.drift = drift;
 	/* The windows of both deviate from the mean of both. */

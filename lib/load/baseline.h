@@ -12,32 +12,9 @@
 
 #include "lib/load/load.h"
 
-/*
- * The two ways to measure how busy the CPUs are, behind the same functions.  Any thread may read an instrument.
- */
-
-struct instrument;
-struct windows;
-
-struct instrument_kind {
-	/* Starts to measure these CPUs, as the members of *in say.  Returns NULL, or why it cannot be. */
-	const char *(*start)(struct instrument *in, const struct cpus *cpus);
-	void (*stop)(struct instrument *in);
-
-	/*
-	 * Reads a sample of each of these CPUs, which are ascending, and behind them one of all; for a baseline it may
-	 * take 20 ms, to be more exact.  Dies if the soakers have ended.
-	 */
-	void (*read)(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
-		     bool for_baseline);
-
-	/* Stores the figures of each CPU and of all in the last n windows in c->cpu[] and c->all. */
-	void (*shares)(const struct windows *w, int n, struct calibration *c);
-};
-
+/* An instrument, and what it needs to start. */
 struct instrument {
 	const struct instrument_kind *kind; /* NULL: the load is not measured */
-	bool by_clock;    /* of by_idle_time: BPF programs count, not the columns of /proc/stat */
 	bool parks;       /* of by_soaking: the soakers sleep beside those of another program */
 	double wait;      /* of by_soaking: seconds for another set of soakers to end */
 	unsigned missing; /* why it could not start, as UNSAFE_*; 0: for another reason */
@@ -48,25 +25,6 @@ struct instrument {
 	struct profile *profile;  /* of what the CPUs do; NULL: there is none */
 	struct idle_clock *clock; /* of by_idle_time; NULL: the columns of /proc/stat count */
 };
-
-/* How much idle work was done: soaker.h. */
-extern const struct instrument_kind by_soaking;
-
-/*
- * How long the CPUs slept, as the kernel counts it: the instrument that disturbs nothing.  What is spun is time asleep.
- *
- * The kernel measures the columns idle and iowait of /proc/stat (proc_stat(5)) where it has NO_HZ: from
- * the entry of the idle loop to its exit or the next interrupt, up to the reading (get_cpu_idle_time_us(),
- * kernel/time/tick-sched.c).  It samples all other columns at ticks.  From Linux 7.2 on, and on CPUs of nohz_full,
- * it measures idle time only in part: BPF programs then count it at the same places (idle_clock.h).
- *
- * The columns count if the kernel measures them and in->by_clock is false; otherwise the clock.  For either a trial
- * decides.  On one CPU, for a fifth of a second, a thread works for 1 ms in every 4 ms, and its own CPU clock tells
- * for how long; the clock must also see the interrupts that wake it.  If other programs disturb the trial it is
- * repeated; programs that start together try one after the other.  Where neither measures, it is as if a CPU never
- * slept.
- */
-extern const struct instrument_kind by_idle_time;
 
 #define WINDOWS_MAX 20
 
@@ -101,12 +59,16 @@ bool baseline_measure(const struct instrument *in, struct calibration *c, double
 /* Stores the baseline of a machine that does nothing: all time that is not idle is load. */
 void baseline_none(const struct instrument *in, struct calibration *c);
 
+/* Reads a sample of each of the CPUs and of all, with the profile, as the kind's `read` does. */
+void instrument_read(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
+		     bool for_baseline);
+
 /*
- * Reads samples relative to a baseline of the same instrument and CPUs: the sum of all and, unless `each` is NULL,
- * every CPU's.  Dies if the soakers have ended.  Any thread may call it.
+ * Of a sample of each CPU and of all, as an instrument has read it, that of the i-th CPU, or of all (i < 0), relative to a
+ * baseline of the same instrument and CPUs.
  */
-void baseline_sample(const struct instrument *in, const struct calibration *c,
-		     struct load_sample *sum, struct load_sample *each);
+struct load_sample baseline_sample(const struct calibration *c, const struct load_sample *at,
+				   int i);
 
 /* The windows of BASELINE_WINDOW seconds that a baseline takes for a load of `seconds`. */
 int baseline_windows(double seconds);

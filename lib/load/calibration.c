@@ -148,7 +148,7 @@ const char *calibration_read(FILE *f, struct calibration *c)
 	long version;
 	int n;
 
-	*c = (struct calibration){.of_file = true};
+	*c = (struct calibration){.kind = &by_soaking, .of_file = true};
 	/* NOLINTNEXTLINE(cert-err34-c): all numbers are checked */
 	n = fscanf(f, "%lf soaker %ld", &c->total, &version);
 	if (n > 0 && is_within(c->total, MOST)) {

@@ -12,9 +12,17 @@ void gauge_calibrate_or_die(const struct gauge_setup *setup, bool force)
 	calibrate_or_die(&cpus, setup->file, force, setup->wait);
 }
 
+const struct instrument_kind *gauge_kind(const struct gauge_setup *setup)
+{
+	return setup->soak                    ? &by_soaking
+	       : setup->idle == IDLE_BY_CLOCK ? &by_clock
+	       : setup->idle                  ? &by_idle_time
+					      : NULL;
+}
+
 bool gauge_is_wanted(const struct gauge_setup *setup)
 {
-	return setup->soak || setup->idle;
+	return gauge_kind(setup) != NULL;
 }
 
 void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
@@ -26,8 +34,8 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 	if (setup->soak && !setup->own && !setup->profile)
 		calibration_find_or_die(&g->file, setup->file, setup->never_idle);
 	g->calibration = g->file;
-	g->from.each = alloc_or_die((size_t)g->file.cpus.n, sizeof(*g->from.each), "load");
-	g->to.each = alloc_or_die((size_t)g->file.cpus.n, sizeof(*g->to.each), "load");
+	g->from.at = alloc_or_die((size_t)g->file.cpus.n + 1, sizeof(*g->from.at), "load");
+	g->to.at = alloc_or_die((size_t)g->file.cpus.n + 1, sizeof(*g->to.at), "load");
 }
 
 void gauge_warn(const struct gauge_setup *setup)
@@ -89,28 +97,6 @@ static bool measure_idle(struct gauge *g, bool second, struct calibration *c,
 	return is_whole;
 }
 
-/*
- * Converts a mark that was taken with the baseline `from` to the baseline `to`.  Samples of idle time do not depend
- * on a baseline.
- */
-static void rebase(struct gauge_mark *m, const struct calibration *from,
-		   const struct calibration *to)
-{
-	double spin;
-	int i;
-
-	if (to->idle)
-		return;
-	m->sum.spin = m->sum.work = 0;
-	for (i = 0; i < to->cpus.n; i++) {
-		spin = from->cpu[i].spin / to->cpu[i].spin;
-		m->each[i].spin *= spin;
-		m->each[i].work *= spin * from->cpu[i].speed / to->cpu[i].speed;
-		m->sum.spin += m->each[i].spin;
-		m->sum.work += m->each[i].work;
-	}
-}
-
 void gauge_after(struct gauge *g, const _Atomic int *stop)
 {
 	struct calibration *c = &g->calibration, mean;
@@ -120,7 +106,7 @@ void gauge_after(struct gauge *g, const _Atomic int *stop)
 	if (g->instrument.kind == NULL || g->baseline != BASELINE_OWN)
 		return;
 	g->after = (struct calibration){.cpus = c->cpus};
-	g->seconds = fmax(g->seconds, (g->to.sum.time - g->from.sum.time) / c->cpus.n);
+	g->seconds = fmax(g->seconds, g->to.at[0].time - g->from.at[0].time);
 	if (!measure_idle(g, true, &g->after, stop)) {
 		free(g->after.cpu);
 		g->after.cpu = NULL;
@@ -129,8 +115,6 @@ void gauge_after(struct gauge *g, const _Atomic int *stop)
 	copy(&mean, &g->after);
 	g->drift = 0 - baseline_merge(&mean, c);
 	g->bracketed = true;
-	rebase(&g->from, c, &mean);
-	rebase(&g->to, c, &mean);
 	free(c->cpu);
 	*c = mean;
 }
@@ -174,28 +158,27 @@ static void open_profile(struct gauge *g)
 bool gauge_start_instrument(struct gauge *g)
 {
 	const struct gauge_setup *setup = g->setup;
-	struct instrument in = {.kind = setup->soak ? &by_soaking : &by_idle_time,
-				.by_clock = setup->idle == IDLE_BY_CLOCK,
-				.parks = setup->parks,
+	struct instrument in = {.kind = gauge_kind(setup),
+				.parks = setup->parks && setup->soak,
 				.wait = setup->wait,
 				.holder.pid = -1};
 	const char *why = in.kind->start(&in, &g->calibration.cpus);
 
+	g->calibration.kind = in.kind;
 	if (why == NULL) {
-		if (!setup->soak && setup->debug)
+		if (in.kind->source[0] != '\0' && setup->debug)
 			warnx("idle time is counted by %s",
-			      in.clock != NULL ? "BPF programs" : "the kernel, in /proc/stat");
+			      in.kind == &by_clock ? "BPF programs" : "the kernel, in /proc/stat");
 		g->instrument = in;
 		open_profile(g);
 		if (in.holder.pid < 0)
 			profile_start(g->instrument.profile);
 		return true;
 	}
-	g->calibration.idle = !setup->soak;
 	g->missing = in.holder.pid >= 0 ? UNSAFE_SOAKED_ALREADY
 		     : in.missing != 0  ? in.missing
 					: UNSAFE_NOT_MEASURED;
-	if (setup->never_idle || (setup->soak ? setup->parks : in.by_clock))
+	if (setup->never_idle || in.parks || in.kind == &by_clock)
 		die("%s", why);
 	if (is_first_line(g, g->missing))
 		warnx("the load is not measured: %s", why);
@@ -212,12 +195,12 @@ bool gauge_start(struct gauge *g, double seconds)
 	g->drift = NAN;
 	g->half = g->bracketed = false;
 	g->calibration = g->file;
-	if (!setup->soak)
+	if (g->file.kind != gauge_kind(setup))
 		g->calibration = (struct calibration){.cpus = g->file.cpus};
 	if (!gauge_start_instrument(g))
 		return false;
 	g->baseline = g->calibration.cpu != NULL ? BASELINE_FILE : BASELINE_OWN;
-	if (setup->idle && setup->never_idle) {
+	if (g->baseline == BASELINE_OWN && setup->never_idle) {
 		baseline_none(&g->instrument, &g->calibration);
 		g->baseline = BASELINE_NONE;
 	}
@@ -227,20 +210,6 @@ bool gauge_start(struct gauge *g, double seconds)
 	gauge_stop(g);
 	g->missing = UNSAFE_BASELINE_BUSY;
 	return false;
-}
-
-/* The CPU-seconds that tasks other than the soakers have had on the measured CPUs; 0 without soakers. */
-static double tasks_seconds(const struct gauge *g)
-{
-	struct load_sample one;
-	double sum = 0;
-	int i;
-
-	for (i = 0; g->instrument.soaker != NULL && i < g->calibration.cpus.n; i++) {
-		soak_count(g->instrument.soaker, i, &one);
-		sum += one.tasks;
-	}
-	return sum;
 }
 
 #define REST_NS    1000000000u /* how long other programs are to rest */
@@ -253,14 +222,16 @@ static double watch_others(const struct gauge *g)
 	const int n = cpus->n;
 	cpu_times *from = alloc_or_die(2 * ((size_t)n + 1), sizeof(*from), "--wait-idle");
 	cpu_times *to = from + n + 1;
-	double tasks = tasks_seconds(g), total, rise[CPU_COLUMNS], counted = 0, share;
+	struct load_sample first = {.tasks = NAN}, last = first;
+	double total, rise[CPU_COLUMNS], counted = 0, share;
 	uint64_t begin, end;
 	int k;
 
 	cpu_times_read(cpus, false, from, &begin);
+	gauge_sample(g, &first);
 	sleep_ns(REST_NS);
+	gauge_sample(g, &last);
 	cpu_times_read(cpus, false, to, &end);
-	tasks = tasks_seconds(g) - tasks;
 	total = n * seconds_between(begin, end);
 	for (k = 0; k < CPU_COLUMNS; k++) {
 		rise[k] = to[n][k] - from[n][k];
@@ -269,8 +240,8 @@ static double watch_others(const struct gauge *g)
 	share = 1 - (rise[CPU_IDLE] + rise[CPU_IOWAIT] + rise[CPU_STEAL]) / total;
 	free(from);
 	/* The kernel counts a soaker's time as nice and, in its system calls, as system. */
-	if (g->instrument.soaker != NULL)
-		return tasks / total;
+	if (!isnan(last.tasks))
+		return (last.tasks - first.tasks) / (last.time - first.time);
 	return counted > 0 ? share : NAN; /* a container may have a file that stands still */
 }
 
@@ -328,8 +299,8 @@ void gauge_close(struct gauge *g)
 {
 	gauge_stop(g);
 	free(g->file.cpu);
-	free(g->from.each);
-	free(g->to.each);
+	free(g->from.at);
+	free(g->to.at);
 	free(g->each);
 }
 
@@ -337,22 +308,40 @@ void gauge_close(struct gauge *g)
  * Marks.
  */
 
-void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sample *each)
+/* Reads the instrument, if there is one, into at[]. */
+static void mark_read(const struct gauge *g, const struct gauge_mark *m)
 {
 	if (g->instrument.kind != NULL)
-		baseline_sample(&g->instrument, &g->calibration, sum, each);
+		instrument_read(&g->instrument, &g->calibration.cpus, m->at, false);
+}
+
+struct load_sample gauge_sample_of(const struct gauge *g, const struct gauge_mark *m, int i)
+{
+	return gauge_measures(g) ? baseline_sample(&g->calibration, m->at, i)
+				 : (struct load_sample){.ns = 0};
+}
+
+void gauge_sample(const struct gauge *g, struct load_sample *sum)
+{
+	const size_t n = (size_t)g->calibration.cpus.n + 1;
+	const struct gauge_mark m = {.at = alloc_or_die(n, sizeof(*m.at), "load")};
+
+	mark_read(g, &m);
+	if (gauge_measures(g))
+		*sum = gauge_sample_of(g, &m, -1);
+	free(m.at);
 }
 
 void gauge_begin(struct gauge *g, const char *interface)
 {
 	take_baseline(g);
 	counters_read(&g->from.counters, interface);
-	gauge_sample(g, &g->from.sum, g->from.each);
+	mark_read(g, &g->from);
 }
 
 void gauge_end(struct gauge *g)
 {
-	gauge_sample(g, &g->to.sum, g->to.each);
+	mark_read(g, &g->to);
 	counters_read(&g->to.counters, g->from.counters.interface);
 }
 
@@ -390,14 +379,23 @@ void gauge_between(const struct gauge *g, const struct load_sample *from,
 	if (g->instrument.kind == NULL && g->missing == 0)
 		strcpy(l->no_load, NO_LOAD_OFF);
 	else if (isnan(l->load))
-		strcpy(l->no_load, no_load_of(l->unsafe, g->calibration.idle));
+		strcpy(l->no_load, no_load_of(l->unsafe, g->calibration.kind->name));
 	if (g->no_profile != NULL)
 		strcpy(l->no_profile, g->no_profile);
 }
 
+/* The load between the marks. */
+static void load_of(const struct gauge *g, int i, struct load *l)
+{
+	const struct load_sample from = gauge_sample_of(g, &g->from, i),
+				 to = gauge_sample_of(g, &g->to, i);
+
+	gauge_between(g, &from, &to, i, l);
+}
+
 void gauge_load(const struct gauge *g, struct load *l)
 {
-	gauge_between(g, &g->from.sum, &g->to.sum, -1, l);
+	load_of(g, -1, l);
 	counters_rates(&g->from.counters, &g->to.counters, &l->rates);
 	if (g->instrument.kind != NULL)
 		l->unsafe |= limits_steal(l->steal);
@@ -416,7 +414,7 @@ const struct load *gauge_load_each(struct gauge *g, unsigned unsafe)
 	if (g->each == NULL)
 		g->each = alloc_or_die((size_t)n, sizeof(*g->each), "load");
 	for (i = 0, l = g->each; i < n; i++, l++) {
-		gauge_between(g, &g->from.each[i], &g->to.each[i], i, l);
+		load_of(g, i, l);
 		if (!isnan(l->load))
 			l->unsafe |= unsafe | limits_steal(l->steal);
 	}
@@ -427,5 +425,5 @@ void gauge_say(struct gauge *g, const struct load *l, bool is_interval)
 {
 	if (g->instrument.kind != NULL)
 		limits_say(l->unsafe | (is_interval ? g->said.reasons : 0u),
-			   g->instrument.soaker == NULL, l->no_load, &g->said);
+			   g->instrument.kind->name, l->no_load, &g->said);
 }

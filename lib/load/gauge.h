@@ -14,8 +14,8 @@
  *	gauge_say(&g, &l, false);
  *	gauge_close(&g);
  *
- * Two instruments stand behind it: soaking (load.h), which tells what the traffic takes from other
- * work, and the CPUs' idle time (load.h), which tells how busy it makes a machine of its own.
+ * Two instruments stand behind it (load.h): soaking, which tells what the traffic takes from other
+ * work, and the CPUs' idle time, which tells how busy it makes a machine of its own.
  *
  * Without a calibration the idle machine is measured just before and just after what is measured
  * (BASELINE_OWN).  Neighbouring measurements share the baseline between them.
@@ -75,7 +75,7 @@ struct gauge_setup {
 
 /* The state of this host at one moment. */
 struct gauge_mark {
-	struct load_sample sum, *each; /* of all CPUs, and of each CPU unless NULL */
+	struct load_sample *at; /* of each CPU and of all, as the instrument has counted */
 	struct counters counters;
 };
 
@@ -105,6 +105,9 @@ struct cpus gauge_cpus(const struct gauge_setup *setup);
 
 /* Calibrates, by soaking: calibrate_or_die(). */
 void gauge_calibrate_or_die(const struct gauge_setup *setup, bool force);
+
+/* What the load is measured with; NULL: it is not wanted. */
+const struct instrument_kind *gauge_kind(const struct gauge_setup *setup);
 
 /* Whether a load was asked for. */
 bool gauge_is_wanted(const struct gauge_setup *setup);
@@ -153,12 +156,15 @@ void gauge_close(struct gauge *g);
 void gauge_begin(struct gauge *g, const char *interface);
 void gauge_end(struct gauge *g);
 
-/* Reads only the instrument: all CPUs and, unless `each` is NULL, each CPU. */
-void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sample *each);
+/* Reads only the instrument, for gauge_between() of all CPUs; does nothing if the load is not measured. */
+void gauge_sample(const struct gauge *g, struct load_sample *sum);
+
+/* What gauge_sample() would have read at that mark, of all CPUs (i < 0) or of the i-th. */
+struct load_sample gauge_sample_of(const struct gauge *g, const struct gauge_mark *m, int i);
 
 /*
- * Without a calibration measures the idle machine again, and converts the marks to the mean of both baselines.
- * *stop, unless `stop` is NULL, ends the baseline: the load then has only the baseline before.
+ * Without a calibration measures the idle machine again: the baseline is then the mean of both.
+ * *stop, unless `stop` is NULL, ends that: the load then has only the baseline before.
  */
 void gauge_after(struct gauge *g, const _Atomic int *stop);
 

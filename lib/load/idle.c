@@ -283,7 +283,7 @@ static const char *start(struct instrument *in, const struct cpus *cpus)
 	if (missing >= 0)
 		return text_of("--idle: " NOT_COUNTED, missing);
 	sched_getaffinity(0, sizeof(bound), bound);
-	if (!in->by_clock)
+	if (in->kind != &by_clock)
 		columns = cpu_times_check(cpus);
 	turn = turn_take();
 	if (columns == NULL)
@@ -293,9 +293,11 @@ static const char *start(struct instrument *in, const struct cpus *cpus)
 	if (turn >= 0)
 		close(turn);
 	sched_setaffinity(0, sizeof(bound), bound);
+	if (clock == NULL)
+		in->kind = &by_clock;
 	if (columns == NULL || clock == NULL)
 		return NULL;
-	if (in->by_clock)
+	if (in->kind == &by_clock)
 		return text_of("--idle=clock: %s", clock);
 	if (in->missing != 0)
 		return text_of("--idle: %s", *clock != '\0' ? clock : columns);
@@ -422,11 +424,23 @@ static void read_all(const struct instrument *in, const struct cpus *cpus, struc
 	each = cut_variance(when, readings, hz) / (hz * hz);
 	all = in->whole ? cut_variance(when, readings, n * hz) / (hz * hz) : n * each;
 	for (i = 0; i <= n; i++) {
+		at[i].tasks = NAN; /* it does not tell them from interrupts */
 		at[i].limits.lost = generation;
 		if (in->clock == NULL)
 			at[i].cut = i < n ? each : all;
 	}
 	free(one);
+}
+
+/*
+ * Half of the 95 % confidence interval of the rise of idle + iowait between two samples, in seconds, as both are counted
+ * in steps.  Where iowait did not rise, both of its errors are the same: it then has none.
+ */
+static double load_step(const struct load_sample *from, const struct load_sample *to)
+{
+	const int columns = to->work > from->work ? 2 : 1;
+
+	return 1.96 * sqrt(columns * (from->cut + to->cut));
 }
 
 /* The figures of the i-th CPU, or of all, in the last n windows. */
@@ -461,4 +475,22 @@ static void store_shares(const struct windows *w, int n, struct calibration *c)
 	c->all = share(w, n, i);
 }
 
-const struct instrument_kind by_idle_time = {start, stop, read_all, store_shares};
+/* The load by the idle time between two samples: the half of what the hypervisor took was idle time, too. */
+static void load_of_idle(const struct calibration *c, const struct baseline *b,
+			 const struct load_sample *from, const struct load_sample *to,
+			 struct load *l)
+{
+	const double total = to->time - from->time, idle = to->spin - from->spin;
+	const double stolen = steal_between(from->steal, to->steal) / 2;
+
+	l->load = 1 - b->tasks - (idle + stolen) / total;
+	load_uncertainty(c, b, 0, hypot(stolen, load_step(from, to)) / total, false, l);
+}
+
+#define KIND(source)                                                                               \
+	{                                                                                          \
+		LOAD_BY_IDLE, source, "idle time", "unsoaked ", "--idle", false, start, stop,      \
+			read_all, store_shares, load_of_idle                                       \
+	}
+
+const struct instrument_kind by_idle_time = KIND("columns"), by_clock = KIND("clock");

@@ -34,37 +34,37 @@ static const struct {
 	{"other", NULL},
 };
 
-/* Why a load is not measured: of several reasons the first.  `by`: those of one instrument. */
+/* Why a load is not measured: of several reasons the first. */
 static const struct {
 	const char *word;
 	unsigned unsafe;
-	enum { BY_ANY, BY_SOAKING, BY_IDLE_TIME } by;
+	const char *by; /* LOAD_BY_*; NULL: of any instrument */
 	const char *text;
 } no_load[] = {
-	{"offline", UNSAFE_CPU_OFFLINE, BY_ANY,
+	{"offline", UNSAFE_CPU_OFFLINE, NULL,
 	 "a measured CPU was offline, or missing in the cpuset: wait until it is back"},
-	{"uncounted", UNSAFE_NOT_MEASURED, BY_IDLE_TIME,
+	{"uncounted", UNSAFE_NOT_MEASURED, LOAD_BY_IDLE,
 	 "idle time is not counted here, or no longer (/proc/stat, kernel.ftrace_enabled): "
 	 "try -c (cyclesoak: without --idle)"},
-	{"soakers", UNSAFE_NOT_MEASURED, BY_SOAKING,
+	{"soakers", UNSAFE_NOT_MEASURED, LOAD_BY_SOAKING,
 	 "the soakers could not be started: raise the limits (ulimit -a), or use --idle"},
-	{NO_LOAD_HELD, UNSAFE_SOAKED_ALREADY, BY_ANY,
+	{NO_LOAD_HELD, UNSAFE_SOAKED_ALREADY, NULL,
 	 "another program soaks the CPUs: stop it, or wait for it (zcc and cyclesoak: --wait)"},
-	{"jump", UNSAFE_CALIBRATION, BY_IDLE_TIME,
+	{"jump", UNSAFE_CALIBRATION, LOAD_BY_IDLE,
 	 "the load is below 0: idle time jumped (a suspend?), or the machine was busier before or "
 	 "after: measure again"},
-	{"negative", UNSAFE_CALIBRATION, BY_SOAKING,
+	{"negative", UNSAFE_CALIBRATION, LOAD_BY_SOAKING,
 	 "the load is below 0: the machine was busier when its baseline was measured, or has "
 	 "changed: measure again, or run 'cyclesoak -C' on the idle machine"},
-	{NO_LOAD_BASELINE, UNSAFE_BASELINE_BUSY, BY_ANY,
+	{NO_LOAD_BASELINE, UNSAFE_BASELINE_BUSY, NULL,
 	 "other programs kept the CPUs busy: stop them, or wait until they rest (zcc and "
 	 "cyclesoak: --wait-idle)"},
-	{NO_LOAD_SHORT, 0, BY_ANY,
+	{NO_LOAD_SHORT, 0, NULL,
 	 "the transfer ended before the soakers of zcs had settled: send for longer (-t)"},
-	{NO_LOAD_SEVERAL, 0, BY_ANY,
+	{NO_LOAD_SEVERAL, 0, NULL,
 	 "the streams went to several hosts: measure them by zc-hosts(1)"},
-	{NO_LOAD_OFF, 0, BY_ANY, "it was not asked for: start zcs with -c or --idle"},
-	{"", 0, BY_ANY, "the reason is not known (zcs measures it with -c or --idle)"},
+	{NO_LOAD_OFF, 0, NULL, "it was not asked for: start zcs with -c or --idle"},
+	{"", 0, NULL, "the reason is not known (zcs measures it with -c or --idle)"},
 };
 
 const char *limits_name(int i)
@@ -84,12 +84,13 @@ const char *limits_format(unsigned unsafe)
 	return text_of("%s", names);
 }
 
-const char *no_load_of(unsigned unsafe, bool idle)
+const char *no_load_of(unsigned unsafe, const char *instrument)
 {
 	size_t i = 0;
 
-	while (no_load[i].unsafe != 0 && (!(unsafe & no_load[i].unsafe) ||
-					  no_load[i].by == (idle ? BY_SOAKING : BY_IDLE_TIME)))
+	while (no_load[i].unsafe != 0 &&
+	       (!(unsafe & no_load[i].unsafe) ||
+		(no_load[i].by != NULL && strcmp(no_load[i].by, instrument) != 0)))
 		i++;
 	return no_load[i].unsafe != 0 ? no_load[i].word : "";
 }
@@ -158,18 +159,18 @@ unsigned limits_steal(double share)
  * The line of a reason; NULL if there is none.  Idle time has no calibration that could be wrong, or help.  That a load
  * is not measured takes the place of what would make it unsafe.
  */
-static const char *line_of(int i, bool idle, const char *word)
+static const char *line_of(int i, const char *instrument, const char *word)
 {
-	if (*word != '\0' && strcmp(no_load_of(1u << i, idle), word) == 0)
+	if (*word != '\0' && strcmp(no_load_of(1u << i, instrument), word) == 0)
 		return text_of("the load is not measured: %s", no_load_text(word));
-	switch (idle ? 1u << i : 0) {
+	switch (strcmp(instrument, LOAD_BY_IDLE) == 0 ? 1u << i : 0) {
 	case UNSAFE_BASELINE_OLD: return OLD "start again on the idle machine";
 	case UNSAFE_BASELINE_BUSY: return BUSY "start again on the idle machine";
 	default: return reason[i].line;
 	}
 }
 
-void limits_say(unsigned unsafe, bool idle, const char *word, struct limits_said *said)
+void limits_say(unsigned unsafe, const char *instrument, const char *word, struct limits_said *said)
 {
 	const unsigned most = said->most > 0 ? said->most : SAY_MOST;
 	const unsigned fresh = unsafe & ~atomic_exchange(&said->reasons, unsafe);
@@ -177,7 +178,7 @@ void limits_say(unsigned unsafe, bool idle, const char *word, struct limits_said
 	int i;
 
 	for (i = 0; i < UNSAFE_REASONS; i++) {
-		line = fresh & 1u << i ? line_of(i, idle, word) : NULL;
+		line = fresh & 1u << i ? line_of(i, instrument, word) : NULL;
 		if (line != NULL && atomic_fetch_add(&said->n[i], 1) < most)
 			warnx("%s%s%s", said->place != NULL ? said->place : "",
 			      said->place != NULL ? ": " : "", line);

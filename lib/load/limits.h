@@ -7,7 +7,7 @@
  *	...
  *	soaker_limits(soaker, &to);
  *	unsafe = limits_between(&from, &to) | limits_steal(share);
- *	limits_say(unsafe, false, "", &said);
+ *	limits_say(unsafe, LOAD_BY_SOAKING, "", &said);
  *	report("unsafe: %s\n", limits_format(unsafe));
  */
 #pragma once
@@ -48,8 +48,14 @@ const char *limits_format(unsigned unsafe);
 #define NO_LOAD_SHORT    "short"    /* the transfer ended before zcs's soakers had settled */
 #define NO_LOAD_SEVERAL  "several"  /* the streams went to several hosts; no receipt has it */
 
-/* The NO_LOAD_* of a load that these reasons leave without a figure; an empty text if none of them does. */
-const char *no_load_of(unsigned unsafe, bool idle);
+/* The instruments, as receipts and JSON name them. */
+#define LOAD_BY_SOAKING "soak"
+#define LOAD_BY_IDLE    "idle"
+
+/*
+ * The NO_LOAD_* of a load by that instrument that these reasons leave without a figure; an empty text if none of them does.
+ */
+const char *no_load_of(unsigned unsafe, const char *instrument);
 
 /* The sentence of that word, which follows `the load is not measured: ` in all outputs: REASON: WHAT TO DO. */
 const char *no_load_text(const char *word);
@@ -94,10 +100,11 @@ struct limits_said {
 
 /*
  * Prints a line on stderr for each reason that the load before did not have: a reason that lasts is printed
- * once.  `idle`: the load is one by idle time, which has no calibration; `word`: its NO_LOAD_* if it is not measured.
+ * once.  `instrument`: LOAD_BY_*, by which it was measured; `word`: its NO_LOAD_* if it is not measured.
  * Any thread may call it.
  */
-void limits_say(unsigned unsafe, bool idle, const char *word, struct limits_said *said);
+void limits_say(unsigned unsafe, const char *instrument, const char *word,
+		struct limits_said *said);
 
 /*
  * Watches all processes but soakers for a fifth of a second, and returns the end of a message: `; the busiest

@@ -2,24 +2,6 @@
 
 #include "lib/load/statistics.h"
 
-#define MIN_RAN                                                                                    \
-	0.1 /* share of the time: soakers that ran for less saw too little of the hypervisor */
-
-double time_stolen(double seen, double counted, double spin, double total, double *doubt)
-{
-	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
-	const double likely = seen / fmax(spin / total, MIN_RAN);
-	double took = counted;
-
-	*doubt = tick;
-	if (seen <= 1.1 * counted + tick) { /* not where it is NAN */
-		took = fmin(fmax(likely, counted - tick), counted + tick);
-		if (likely <= counted + tick && likely >= counted - tick)
-			*doubt = fmin(tick, likely - seen);
-	}
-	return fmin(took, fmax(0, total - spin) + tick);
-}
-
 /*
  * What makes a load uncertain, beside its baseline's unsteadiness: starting and ending a measurement
  * (forks, readings, the last wake-ups), which take CPU time once, however many CPUs there are; and the
@@ -28,24 +10,9 @@ double time_stolen(double seen, double counted, double spin, double total, doubl
  */
 #define EDGE_SECONDS     6e-3 /* of CPU time */
 #define HYPERVISOR_SHARE 0.1  /* of the slowing */
-#define SLOWED_MOST      0.5  /* a slowing beyond this is no hypervisor's doing */
 
-double load_step(const struct load_sample *from, const struct load_sample *to)
-{
-	const int columns = to->work > from->work ? 2 : 1;
-
-	return 1.96 * sqrt(columns * (from->cut + to->cut));
-}
-
-/*
- * Stores half of the 95 % confidence interval, and the part of it that all runs share.  Six things are uncertain:
- * which share of its time the soaker spins, in the share `left` to it; what the idle machine's tasks
- * took in the time of the load, and in that of its baseline, as the bursts even out over either;
- * the edges; the time that the hypervisor took (`stolen`, a share; with it stands the step in which idle time
- * is counted), and how it slowed.
- */
-static void uncertainty(const struct calibration *c, const struct baseline *b, struct load *l,
-			double left, double stolen, bool has_steal)
+void load_uncertainty(const struct calibration *c, const struct baseline *b, double left,
+		      double stolen, bool has_steal, struct load *l)
 {
 	const double windows = fmax(2, c->windows), tasks = student_t(windows - 1) * b->tasks_sd;
 	const double spin = 2 * b->spin_sd * fmin(1, left), idle = tasks / sqrt(windows);
@@ -67,50 +34,14 @@ static void uncertainty(const struct calibration *c, const struct baseline *b, s
  */
 #define BELOW_ZERO 0.05
 
-/*
- * The share of its time that a soaker would spin on the idle machine, were that slowed as much: the
- * rest is interrupts, which take longer on a slower CPU.
- */
-static double spin_slowed(double spin, double slowed)
+const struct instrument_kind *instrument_named(const char *name)
 {
-	slowed = fmin(fmax(slowed, -SLOWED_MOST), SLOWED_MOST);
-	return fmax(spin / 2, 1 - (1 - spin) / (1 - slowed));
-}
+	static const struct instrument_kind other = {
+		.name = "", .source = "", .title = "", .adjective = "", .option = ""};
 
-/* The load by the idle time between two samples: the half of what the hypervisor took was idle time, too. */
-static void load_of_idle(const struct calibration *c, const struct baseline *b,
-			 const struct load_sample *from, const struct load_sample *to,
-			 struct load *l)
-{
-	const double total = to->time - from->time, idle = to->spin - from->spin;
-	const double stolen = steal_between(from->steal, to->steal) / 2;
-
-	strcpy(l->instrument, LOAD_BY_IDLE);
-	strcpy(l->source, c->clock ? IDLE_CLOCK : IDLE_COLUMNS);
-	l->load = 1 - b->tasks - (idle + stolen) / total;
-	uncertainty(c, b, l, 0, hypot(stolen, load_step(from, to)) / total, false);
-}
-
-/* The load by what the soakers spun between two samples, less what the hypervisor took. */
-static void load_of_spin(const struct calibration *c, const struct baseline *b,
-			 const struct load_sample *from, const struct load_sample *to,
-			 struct load *l)
-{
-	const double total = to->time - from->time;
-	double spin = to->spin - from->spin, stolen = 0, doubt = 0;
-	const bool has_steal = to->steal > 0;
-
-	if (has_steal)
-		stolen = time_stolen(to->stolen - from->stolen,
-				     steal_between(from->steal, to->steal), spin, total, &doubt);
-	strcpy(l->instrument, LOAD_BY_SOAKING);
-	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
-	spin *= b->spin / spin_slowed(b->spin, l->slowed);
-	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
-	l->tasks = fmax(0, to->tasks - from->tasks) / total;
-	l->switches = fmax(0, to->switches - from->switches) / l->seconds;
-	l->load = 1 - b->tasks - (spin + stolen) / total;
-	uncertainty(c, b, l, spin / total, doubt / total, has_steal);
+	return strcmp(name, by_soaking.name) == 0     ? &by_soaking
+	       : strcmp(name, by_idle_time.name) == 0 ? &by_idle_time
+						      : &other;
 }
 
 void load_init(struct load *l)
@@ -135,10 +66,9 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	if (l->seconds >= TICKS_SECONDS)
 		l->steal = steal_between(from->steal, to->steal) / total;
 	l->unsafe = c->unsafe | limits_between(&from->limits, &to->limits);
-	if (c->idle)
-		load_of_idle(c, &b, from, to, l);
-	else
-		load_of_spin(c, &b, from, to, l);
+	strcpy(l->instrument, c->kind->name);
+	strcpy(l->source, c->kind->source);
+	c->kind->load(c, &b, from, to, l);
 	if (b.tasks > CAL_BUSY || l->others > CAL_FULL)
 		l->unsafe |= UNSAFE_BASELINE_BUSY;
 	is_below_zero = l->load < -BELOW_ZERO - l->uncertainty;

@@ -54,8 +54,7 @@ struct calibration {
 	struct baseline *cpu; /* one for each CPU */
 	double total;         /* turns per second of all CPUs: the first line of the file */
 	struct baseline all;  /* the mean of the CPUs, whose errors are not independent */
-	bool idle;            /* of idle time; otherwise of soakers */
-	bool clock;           /* idle time is the clock's, and has no steps */
+	const struct instrument_kind *kind; /* what measured it, or is to measure it */
 	double windows; /* how many windows the shares are means of: it makes their error smaller */
 	bool of_file;   /* a file's: all loads have this baseline, and its error */
 	double others;  /* share that tasks had of the machine; of two baselines the greater one */
@@ -92,39 +91,85 @@ struct load {
 	unsigned unsafe;               /* what makes the load unsafe: a set of reasons, limits.h */
 	char no_load[16];              /* why it is not measured: NO_LOAD_*; empty: not known */
 	char instrument[16];           /* by which it was measured: LOAD_BY_*; empty: not known */
-	char source[16];     /* of idle time: IDLE_COLUMNS or IDLE_CLOCK; empty: not known */
-	char event[16];      /* what sampled the profile; empty: there is none */
-	char no_profile[16]; /* why not: NO_PROFILE_*; empty if none was asked for */
+	char source[16];               /* of idle time: what counted it; empty: not known */
+	char event[16];                /* what sampled the profile; empty: there is none */
+	char no_profile[16];           /* why not: NO_PROFILE_*; empty if none was asked for */
 	char profile_unsafe[PROFILE_REASONS]; /* what makes it unsafe, with commas between */
 	enum baseline_kind baseline;
 	bool bracketed; /* of BASELINE_OWN: there is a second one, after the load */
 };
 
-/* The instruments, as receipts and JSON name them. */
-#define LOAD_BY_SOAKING "soak"
-#define LOAD_BY_IDLE    "idle"
+/*
+ * A way to measure how busy the CPUs are.  The two ways have the same functions.  Any thread may read an instrument.
+ */
 
-/* What counted idle time. */
-#define IDLE_COLUMNS "columns" /* the kernel, in /proc/stat */
-#define IDLE_CLOCK   "clock"   /* BPF programs: idle_clock.h */
+struct instrument;
+struct windows;
+
+struct instrument_kind {
+	const char *name;   /* in receipts and JSON: LOAD_BY_* */
+	const char *source; /* there, too: what counts idle time, or an empty text */
+	const char *title;  /* in reports */
+	const char
+		*adjective; /* of its loads there: an empty text, or one that ends with a blank */
+	const char *option; /* of zcc and zcs, by which a user asks for it */
+	bool weighs; /* the sample of all CPUs is the sum of theirs, each relative to the CPU's baseline */
+
+	/* Starts to measure these CPUs, as the members of *in say.  Returns NULL, or why it cannot be. */
+	const char *(*start)(struct instrument *in, const struct cpus *cpus);
+	void (*stop)(struct instrument *in);
+
+	/*
+	 * Reads a sample of each of these CPUs, which are ascending, and behind them one of all; for a baseline it may
+	 * take 20 ms, to be more exact.  Dies if the soakers have ended.
+	 */
+	void (*read)(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
+		     bool for_baseline);
+
+	/* Stores the figures of each CPU and of all in the last n windows in c->cpu[] and c->all. */
+	void (*shares)(const struct windows *w, int n, struct calibration *c);
+
+	/* Stores the load between two samples, with its uncertainty, relative to the baseline b of c. */
+	void (*load)(const struct calibration *c, const struct baseline *b,
+		     const struct load_sample *from, const struct load_sample *to, struct load *l);
+};
+
+/* How much idle work was done: soaker.h. */
+extern const struct instrument_kind by_soaking;
+
+/*
+ * How long the CPUs slept, as the kernel counts it: the instrument that disturbs nothing.  What is spun is time asleep.
+ *
+ * The kernel measures the columns idle and iowait of /proc/stat (proc_stat(5)) where it has NO_HZ: from
+ * the entry of the idle loop to its exit or the next interrupt, up to the reading (get_cpu_idle_time_us(),
+ * kernel/time/tick-sched.c).  It samples all other columns at ticks.  From Linux 7.2 on, and on CPUs of nohz_full,
+ * it measures idle time only in part: BPF programs then count it at the same places (idle_clock.h).
+ *
+ * The columns count if the kernel measures them and by_clock was not asked for; otherwise the clock, and the kind of the
+ * instrument is then by_clock.  For either a trial decides.  On one CPU, for a fifth of a second, a thread works for 1 ms
+ * in every 4 ms, and its own CPU clock tells for how long; the clock must also see the interrupts that wake it.  If other
+ * programs disturb the trial it is repeated; programs that start together try one after the other.  Where neither
+ * measures, it is as if a CPU never slept.
+ */
+extern const struct instrument_kind by_idle_time, by_clock;
+
+/* The kind of that name; one without texts if there is none, as a newer version may have one. */
+const struct instrument_kind *instrument_named(const char *name);
 
 /* Makes all figures unknown. */
 void load_init(struct load *l);
 
-/*
- * The CPU time that the hypervisor took, in seconds, of `total` in which the soakers
- * spun for `spin`; *doubt is by how much that may be wrong.  The kernel has `counted` it, within a tick.  The soakers
- * saw `seen` of it, exactly: what was taken from them; from the tasks the hypervisor took as much in proportion.  On kernels
- * on which a soaker cannot tell it from interrupts, or does not see it, `seen` is NAN.  The kernel may count late what
- * was taken before: not more was taken than the soakers lack.  The same rule holds for baselines and loads.
- */
-double time_stolen(double seen, double counted, double spin, double total, double *doubt);
+#define SLOWED_MOST 0.5 /* a slowing beyond this is no hypervisor's doing */
 
 /*
- * Half of the 95 % confidence interval of the rise of idle + iowait between two samples, in seconds, as both are counted
- * in steps.  Where iowait did not rise, both of its errors are the same: it then has none.
+ * Stores half of the 95 % confidence interval of a load by the baseline b of c, and the part of it that all runs share.
+ * Six things are uncertain: which share of its time the soaker spins, in the share `left` to it; what the idle machine's
+ * tasks took in the time of the load, and in that of its baseline, as the bursts even out over either; the edges; the
+ * time that the hypervisor took (`stolen`, a share; with it stands the step in which idle time is counted), and how it
+ * slowed.
  */
-double load_step(const struct load_sample *from, const struct load_sample *to);
+void load_uncertainty(const struct calibration *c, const struct baseline *b, double left,
+		      double stolen, bool has_steal, struct load *l);
 
 /* The profile of such a load of the whole, which is known. */
 void load_profile(const struct calibration *c, const struct load_sample *from,

@@ -21,7 +21,7 @@ void meter_read(struct meter *m, struct meter_mark *mark)
 	pthread_rwlock_rdlock(&m->lock);
 	*mark = m->last;
 	if (m->counts)
-		gauge_sample(&m->gauge, &mark->now, NULL);
+		gauge_sample(&m->gauge, &mark->now);
 	pthread_rwlock_unlock(&m->lock);
 }
 
@@ -46,11 +46,12 @@ void meter_say(struct meter *m, const struct load *l)
 
 const char *meter_no_load(struct meter *m, unsigned unsafe)
 {
-	const char *word = no_load_of(unsafe | m->gauge.missing, m->gauge.calibration.idle);
+	const char *word;
 	bool has_baseline;
 
 	if (!m->wanted)
 		return NO_LOAD_OFF;
+	word = no_load_of(unsafe | m->gauge.missing, m->gauge.calibration.kind->name);
 	if (*word != '\0')
 		return word;
 	if (m->state == METER_BLOCKED)
@@ -69,14 +70,14 @@ static void change_period(struct meter *m, const struct calibration *taken, bool
 {
 	pthread_rwlock_wrlock(&m->lock);
 	if (m->counts)
-		gauge_sample(&m->gauge, &m->last.now, NULL);
+		gauge_sample(&m->gauge, &m->last.now);
 	if (taken != NULL) {
 		free(m->gauge.calibration.cpu);
 		m->gauge.calibration = *taken;
 	}
 	m->counts = counts;
 	if (counts) {
-		gauge_sample(&m->gauge, &m->last.begin, NULL);
+		gauge_sample(&m->gauge, &m->last.begin);
 		m->last.now = m->last.begin;
 		m->last.period++;
 	}
@@ -144,7 +145,7 @@ static struct step parked(struct meter *m, uint64_t now, bool clients)
 	const uint64_t at = m->retry_ns > calm ? m->retry_ns : calm;
 
 	/* The soakers run for clients if there is a baseline, and without clients to measure the first one. */
-	if (clients != (m->gauge.calibration.cpu != NULL) || in->soaker == NULL)
+	if (clients != (m->gauge.calibration.cpu != NULL) || !in->parks)
 		return (struct step){METER_PARKED, NEVER};
 	if (now < at)
 		return (struct step){m->state, at};
@@ -181,7 +182,7 @@ static struct step counting(struct meter *m, uint64_t now, bool clients)
 {
 	const uint64_t calm = m->idle_ns + CALM_NS, over = m->idle_ns + LINGER_NS;
 
-	if (clients || (now >= over && m->gauge.instrument.soaker == NULL))
+	if (clients || (now >= over && !m->gauge.instrument.parks))
 		return (struct step){METER_COUNTING, NEVER};
 	if (now >= over)
 		return park(m, now);
@@ -252,7 +253,7 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 			c->cpu = NULL;
 		}
 	}
-	if (setup->soak) {
+	if (g->instrument.parks) {
 		park(m, now_ns());
 	} else { /* watching idle time disturbs nothing: a period begins at once */
 		change_period(m, NULL, true);

@@ -2,6 +2,9 @@
 #include "lib/load/keeper.h"
 #include "lib/load/statistics.h"
 
+#define MIN_RAN                                                                                    \
+	0.1 /* share of the time: soakers that ran for less saw too little of the hypervisor */
+
 static const char *start(struct instrument *in, const struct cpus *cpus)
 {
 	return soaker_start(&in->soaker, cpus, in->wait, in->parks, &in->holder);
@@ -25,14 +28,42 @@ static void read_soakers(const struct instrument *in, const struct cpus *cpus,
 	soaker_check_or_die(in->soaker);
 	soaker_limits(in->soaker, &limits); /* before the clock, as it takes some time */
 	cpu_times_read(cpus, in->soaker->whole, times, &ns);
-	for (i = 0; i <= n; i++) {
-		at[i] = (struct load_sample){.ns = 0};
-		if (i < n)
-			soak_count(in->soaker, i, &at[i]);
+	at[n] = (struct load_sample){.steal = times[n][CPU_STEAL], .limits = limits};
+	for (i = 0; i < n; i++) {
+		soak_count(in->soaker, i, &at[i]);
 		at[i].steal = times[i][CPU_STEAL];
 		at[i].limits = limits;
+		at[n].ns = at[i].ns;
+		at[n].time += at[i].time;
+		at[n].spin += at[i].spin;
+		at[n].work += at[i].work;
+		at[n].tasks += at[i].tasks;
+		at[n].stolen += at[i].stolen;
+		at[n].switches += at[i].switches;
 	}
 	free(times);
+}
+
+/*
+ * The CPU time that the hypervisor took, in seconds, of `total` in which the soakers
+ * spun for `spin`; *doubt is by how much that may be wrong.  The kernel has `counted` it, within a tick.  The soakers
+ * saw `seen` of it, exactly: what was taken from them; from the tasks the hypervisor took as much in proportion.  On kernels
+ * on which a soaker cannot tell it from interrupts, or does not see it, `seen` is NAN.  The kernel may count late what
+ * was taken before: not more was taken than the soakers lack.  The same rule holds for baselines and loads.
+ */
+static double time_stolen(double seen, double counted, double spin, double total, double *doubt)
+{
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
+	const double likely = seen / fmax(spin / total, MIN_RAN);
+	double took = counted;
+
+	*doubt = tick;
+	if (seen <= 1.1 * counted + tick) { /* not where it is NAN */
+		took = fmin(fmax(likely, counted - tick), counted + tick);
+		if (likely <= counted + tick && likely >= counted - tick)
+			*doubt = fmin(tick, likely - seen);
+	}
+	return fmin(took, fmax(0, total - spin) + tick);
 }
 
 /* What the soaker of a CPU counted from one reading to another. */
@@ -86,4 +117,37 @@ static void store_shares(const struct windows *w, int n, struct calibration *c)
 	mean_of_middle(all_spin, n, &c->all.spin, &c->all.spin_sd);
 }
 
-const struct instrument_kind by_soaking = {start, stop, read_soakers, store_shares};
+/*
+ * The share of its time that a soaker would spin on the idle machine, were that slowed as much: the
+ * rest is interrupts, which take longer on a slower CPU.
+ */
+static double spin_slowed(double spin, double slowed)
+{
+	slowed = fmin(fmax(slowed, -SLOWED_MOST), SLOWED_MOST);
+	return fmax(spin / 2, 1 - (1 - spin) / (1 - slowed));
+}
+
+/* The load by what the soakers spun between two samples, less what the hypervisor took. */
+static void load_of_spin(const struct calibration *c, const struct baseline *b,
+			 const struct load_sample *from, const struct load_sample *to,
+			 struct load *l)
+{
+	const double total = to->time - from->time;
+	double spin = to->spin - from->spin, stolen = 0, doubt = 0;
+	const bool has_steal = to->steal > 0;
+
+	if (has_steal)
+		stolen = time_stolen(to->stolen - from->stolen,
+				     steal_between(from->steal, to->steal), spin, total, &doubt);
+	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
+	spin *= b->spin / spin_slowed(b->spin, l->slowed);
+	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
+	l->tasks = fmax(0, to->tasks - from->tasks) / total;
+	l->switches = fmax(0, to->switches - from->switches) / l->seconds;
+	l->load = 1 - b->tasks - (spin + stolen) / total;
+	load_uncertainty(c, b, spin / total, doubt / total, has_steal, l);
+}
+
+const struct instrument_kind by_soaking = {
+	LOAD_BY_SOAKING, "",   "soaking",    "",           "-c",        true,
+	start,           stop, read_soakers, store_shares, load_of_spin};

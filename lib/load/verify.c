@@ -90,11 +90,10 @@ static struct verdict *line(struct verdicts *v, const char *step, const char *wh
 static struct verdict *line_of(const struct judge *j, enum verify_load c, const char *step,
 			       const char *what, double measured)
 {
-	static const char *const names[] = {"soaking", "idle time"};
 	const struct series *s = &j->e->of[j->instrument][c];
 	struct verdict *r = line(j->v, step, what, measured, "CPUs");
 
-	r->instrument = names[j->instrument];
+	r->by = j->instrument == VERIFY_SOAK ? &by_soaking : &by_idle_time;
 	r->loads = s->load.n;
 	r->unsafe_loads = s->unsafe_loads;
 	r->unsafe = s->unsafe;

@@ -76,7 +76,7 @@ enum verdict_relation { EXPECT_AT_LEAST = -1, EXPECT_NOTHING, EXPECT_AT_MOST, EX
 /* One line. */
 struct verdict {
 	const char *step, *what;
-	const char *instrument; /* its name in reports; NULL: the line is about neither */
+	const struct instrument_kind *by; /* NULL: the line is about neither instrument */
 	const char *unit;
 	double measured;
 	enum verdict_relation relation;

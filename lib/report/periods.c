@@ -5,12 +5,12 @@
 /* What a command took: time, CPU time of its processes, that of the machine, and that of the tasks. */
 static void print_command(const struct period *p, struct wrap *line)
 {
-	const struct load *l = &p->load;
+	const struct load *l = &p->figures.host;
 	const double all = l->cpus * l->seconds;
 
 	wrap_add(line, "; ", "took %.3f s", l->seconds);
-	wrap_add(line, ", ", "user %.3f s", p->own.user);
-	wrap_add(line, ", ", "system %.3f s", p->own.system);
+	wrap_add(line, ", ", "user %.3f s", p->figures.command.user);
+	wrap_add(line, ", ", "system %.3f s", p->figures.command.system);
 	if (isnan(l->load))
 		return;
 	wrap_add(line, "; ", "%.3f s of CPU time", l->load * all);
@@ -30,8 +30,7 @@ static void flush(const struct period *p, bool is_first)
 void period_print(const struct period *p, bool accounting)
 {
 	struct wrap line = {.width = WRAP_WIDTH, .indent = "  "};
-	const struct load *l = &p->load;
-	struct figures f;
+	const struct load *l = &p->figures.host;
 	int i;
 
 	if (isnan(l->load)) {
@@ -50,9 +49,7 @@ void period_print(const struct period *p, bool accounting)
 		print_command(p, &line);
 	if (l->baseline == BASELINE_OWN)
 		wrap_add(&line, "; ", "%s", baselines_format(l));
-	figures_init(&f);
-	f.host = *l;
-	groups_add(&line, &f);
+	groups_add(&line, &p->figures);
 	for (i = 0; i < CPU_COLUMNS && accounting && !isnan(l->rates.cpu[i]); i++)
 		wrap_add(&line, i > 0 ? ", " : "; ", "%s%s %.1f%%",
 			 i > 0 ? "" : "kernel: ", cpu_column[i], percent(l->rates.cpu[i]));
@@ -62,13 +59,11 @@ void period_print(const struct period *p, bool accounting)
 
 void period_json(const struct period *p, const struct environment *start)
 {
-	struct figures f;
+	struct figures of_cpu = p->figures;
+	const struct figures *f = &p->figures;
 	struct json j = {.stream = false};
 	int i;
 
-	figures_init(&f);
-	f.host = p->load;
-	f.seconds = p->load.seconds;
 	json_report_open(&j);
 	if (start != NULL) {
 		json_open(&j, "start", '{');
@@ -80,24 +75,21 @@ void period_json(const struct period *p, const struct environment *start)
 		json_string(&j, "command", p->command);
 		json_string(&j, "setting", p->setting);
 	}
-	if (p->is_command) {
-		f.command = p->own;
-		json_rows(&j, &f, IN_COMMAND);
-	} else {
-		json_number(&j, "seconds", f.seconds);
-	}
-	json_rows(&j, &f, IN_HOST);
+	if (p->is_command)
+		json_rows(&j, f, IN_COMMAND);
+	else
+		json_number(&j, "seconds", f->seconds);
+	json_rows(&j, f, IN_HOST);
 	json_open(&j, "load_by_cpu", '[');
 	for (i = 0; p->each != NULL && i < p->cpus->n; i++) {
-		f.host = p->each[i];
+		of_cpu.host = p->each[i];
 		json_open(&j, NULL, '{');
 		json_count(&j, "cpu", (uint64_t)p->cpus->id[i]);
-		json_rows(&j, &f, IN_CPU);
+		json_rows(&j, &of_cpu, IN_CPU);
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');
-	f.host = p->load;
-	json_cpu_time(&j, &f);
+	json_cpu_time(&j, f);
 	json_report_end(&j, NULL);
 	flush(p, start != NULL);
 }

@@ -14,11 +14,10 @@
 #include "lib/report/figures.h"
 
 struct period {
-	struct load load; /* of all CPUs */
+	struct figures figures; /* the load of all CPUs, and what a command used */
 	const struct cpus *cpus;
 	const struct load *each; /* of each of the CPUs; NULL: not to be printed */
 	bool is_command;
-	struct command_figures own; /* of a command */
 	int run; /* of a comparison, and its command and setting; 0: it is none */
 	const char *command, *setting;
 };

@@ -103,8 +103,7 @@ const char *load_format(const struct figures *f)
 			       ? text_of("load not measured: %s", no_load_text(l->no_load))
 			       : "";
 	return text_of(
-		"%sload %s of %.4g CPU%s%s",
-		strcmp(l->instrument, LOAD_BY_IDLE) == 0 ? "unsoaked " : "",
+		"%sload %s of %.4g CPU%s%s", instrument_named(l->instrument)->adjective,
 		load_text(l->load, l->uncertainty, l->unsafe), l->cpus, l->cpus == 1 ? "" : "s",
 		isnan(figures_cost(f))
 			? ""
@@ -174,7 +173,7 @@ void groups_add(struct wrap *w, const struct figures *f)
 
 const char *figure_text(const struct figure *row, const struct figures *f)
 {
-	const char *word;
+	const char *word, *title;
 	double value;
 
 	if (f == NULL)
@@ -186,10 +185,8 @@ const char *figure_text(const struct figure *row, const struct figures *f)
 		return f->host.unsafe != 0 ? limits_format(f->host.unsafe) : NULL;
 	if (row->kind == FIGURE_WORD) {
 		word = figure_member(row, f);
-		return strcmp(word, LOAD_BY_IDLE) == 0      ? "idle time"
-		       : strcmp(word, LOAD_BY_SOAKING) == 0 ? "soaking"
-		       : *word != '\0'                      ? word
-							    : NULL;
+		title = instrument_named(word)->title;
+		return *title != '\0' ? title : *word != '\0' ? word : NULL;
 	}
 	if (row->group == GROUP_PROFILE && isnan(f->host.load))
 		return NULL;

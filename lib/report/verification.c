@@ -26,7 +26,7 @@ static void report_line(const struct verdict *r)
 		expected = text_of("%s %.*f", r->relation == EXPECT_AT_MOST ? "<=" : ">=", digits,
 				   r->expected + r->relation * r->tolerance);
 	report("%-8s %-22s %-9s %-14s %-14s %s\n", r->step, r->what,
-	       r->instrument != NULL ? r->instrument : "", measured, expected, kinds[r->kind][1]);
+	       r->by != NULL ? r->by->title : "", measured, expected, kinds[r->kind][1]);
 }
 
 /* Why a step could not be run, or which loads were unsafe; an empty text if neither is so. */
@@ -41,8 +41,7 @@ static const char *reason_of(const struct verdict *r)
 			       r->loads + r->unsafe_loads, reasons);
 	return r->kind == VERDICT_NOT_RUN && r->unsafe != 0
 		       ? text_of("load not measured: %s",
-				 no_load_text(no_load_of(r->unsafe,
-							 strcmp(r->instrument, "idle time") == 0)))
+				 no_load_text(no_load_of(r->unsafe, r->by->name)))
 		       : "";
 }
 
@@ -76,7 +75,7 @@ static void json_verdict(struct json *j, const struct verdict *r)
 	json_open(j, NULL, '{');
 	json_string(j, "step", r->step);
 	json_string(j, "what", r->what);
-	json_string(j, "instrument", r->instrument);
+	json_string(j, "instrument", r->by != NULL ? r->by->title : NULL);
 	json_string(j, "unit", r->unit);
 	json_number(j, "measured", r->measured);
 	if (r->relation != EXPECT_NOTHING) {

@@ -36,6 +36,8 @@ static void report_until(struct transfer *t, const struct stream_mark *end,
 /* Ends the last interval with the transfer: all intervals together have what was measured. */
 static void end_intervals(struct transfer *t)
 {
+	const struct gauge *g = &t->run->gauge;
+	struct load_sample load;
 	bool moved = false;
 	uint64_t ns = 0;
 	int i;
@@ -47,8 +49,9 @@ static void end_intervals(struct transfer *t)
 	}
 	for (i = 0; i < t->opt->streams; i++)
 		t->mark[i].ns = ns;
+	load = gauge_sample_of(g, &g->to, -1);
 	if (moved)
-		report_until(t, t->mark, &t->run->gauge.to.sum);
+		report_until(t, t->mark, &load);
 }
 
 /*
@@ -68,14 +71,16 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
 	struct run *r = t->run;
+	struct load_sample load;
 	int i;
 
 	if (!run_hold(r))
 		return NEVER; /* all was sent before */
 	mark_all(t);
 	gauge_begin(&r->gauge, r->interface);
+	load = gauge_sample_of(&r->gauge, &r->gauge.from, -1);
 	if (t->opt->interval > 0)
-		report_until(t, t->mark, &r->gauge.from.sum);
+		report_until(t, t->mark, &load);
 	for (i = 0; i < t->opt->streams; i++) {
 		stream_begin(&t->stream[i], t->mark[i]);
 		t->stream[i].last = t->mark[i];
@@ -97,7 +102,7 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 	/* What is still under way when the time is up belongs to the interval that ends then. */
 	if (now < r->end_ns || r->stop != 0) {
 		mark_all(t);
-		gauge_sample(&r->gauge, &load, NULL);
+		gauge_sample(&r->gauge, &load);
 		report_until(t, t->mark, &load);
 	}
 	return interval_after(r->due_ns, now, t->opt->interval);
@@ -287,7 +292,7 @@ void transfer_run(struct transfer *t)
 	r->how = SHUT_WR;
 	run_start(r, stream_work, t->stream, sizeof(*t->stream),
 		  opt->seconds > 0 ? opt->warmup + opt->seconds : 0);
-	t->last = r->gauge.from.sum;
+	t->last = gauge_sample_of(&r->gauge, &r->gauge.from, -1);
 	for (i = 0; i < opt->streams; i++) {
 		t->stream[i].begin.ns = r->start_ns;
 		stream_begin(&t->stream[i], t->stream[i].begin);

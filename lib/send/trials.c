@@ -27,8 +27,7 @@ void trials_prepare(struct plan *p, const struct send_options *all)
 		if (plan_value(run, RUN_WORDS)[0] == '\0')
 			plan_set_value(run, RUN_NAME, name);
 		if (gauge_is_wanted(&opt.gauge))
-			plan_set_value(run, RUN_INSTRUMENT,
-				       opt.gauge.soak ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
+			plan_set_value(run, RUN_INSTRUMENT, gauge_kind(&opt.gauge)->name);
 		if (opt.request != NO_REQUEST) {
 			plan_set_value(run, RUN_REQUEST, text_of("%" PRIu64, opt.request));
 		} else {

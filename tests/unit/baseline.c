@@ -14,6 +14,7 @@ static void test_merge(void)
 		{.tasks = 0.02, .tasks_sd = 0.005, .spin = 0.8, .speed = 50}};
 	struct calibration c = {.cpus.n = 2,
 				.cpu = a,
+				.kind = &by_soaking,
 				.windows = 4,
 				.all = {.tasks = 0.02, .tasks_sd = 0.01, .step = 0.006},
 				.others = 0.015};
@@ -62,12 +63,15 @@ static struct soaker *two_soakers(void)
 static void test_sample(void)
 {
 	struct baseline b[2] = {{.spin = 0.9, .speed = 10}, {.spin = 0.8, .speed = 20}};
-	const struct calibration c = {.cpus = {2, {0, 1}}, .cpu = b};
+	const struct calibration c = {.cpus = {2, {0, 1}}, .cpu = b, .kind = &by_soaking};
 	struct soaker *s = two_soakers();
 	const struct instrument in = {&by_soaking, .soaker = s};
-	struct load_sample sum, each[2];
+	struct load_sample at[3], sum, each[2];
 
-	baseline_sample(&in, &c, &sum, each);
+	instrument_read(&in, &c.cpus, at, false);
+	sum = baseline_sample(&c, at, -1);
+	each[0] = baseline_sample(&c, at, 0);
+	each[1] = baseline_sample(&c, at, 1);
 	ok(near(each[1].time, (double)each[1].ns / 1e9) &&
 		   near(each[1].spin, (each[1].time - 2.5) / 0.8) &&
 		   near(each[1].work, 900 / (0.8 * 20)),
@@ -81,7 +85,9 @@ static void test_sample(void)
 	   "the sample of all CPUs is the sum of theirs");
 	s->cpu[0].gap_min = 1000;
 	s->sees_steal = false;
-	baseline_sample(&in, &c, &sum, each);
+	instrument_read(&in, &c.cpus, at, false);
+	sum = baseline_sample(&c, at, -1);
+	each[0] = baseline_sample(&c, at, 0);
 	ok(isnan(sum.stolen) && !isnan(sum.spin),
 	   "where a thread's clock also lacks interrupts the host's time is not known by it");
 	ok(near(each[0].tasks, each[0].time + 3 - 1e-9) && each[0].spin == 0,

@@ -4,13 +4,16 @@
 
 static struct baseline next = {.spin = 1}; /* that is measured */
 static unsigned disturbed;                 /* reasons in its measurement */
-static const struct instrument_kind kind;
 
 static bool measure_one(struct calibration *c, const _Atomic int *stop)
 {
 	(void)stop;
-	*c = (struct calibration){
-		.cpus.n = 1, .windows = 8, .others = next.tasks, .all = next, .unsafe = disturbed};
+	*c = (struct calibration){.kind = &by_soaking,
+				  .cpus.n = 1,
+				  .windows = 8,
+				  .others = next.tasks,
+				  .all = next,
+				  .unsafe = disturbed};
 	c->cpu = alloc_or_die(1, sizeof(*c->cpu), "cpu");
 	c->cpu[0] = next;
 	return true;
@@ -35,21 +38,17 @@ static int read_risen(const struct cpus *cpus, cpu_times *at, uint64_t *ns)
 #define sleep_ns(ns)                           sleep_ns((ns) / 100)
 #include "lib/load/gauge.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
-/*
- * A measurement of one CPU that was half idle, and a baseline after it, of which tasks have a share: whether its load
- * is unsafe.
- */
+/* Two seconds of one CPU, of which its soaker spun for a half. */
+static struct load_sample from[] = {{.time = 1}, {.time = 1}},
+			  to[] = {{.time = 3, .spin = 1, .work = 1}, {.time = 3}};
+
+/* That measurement, and a baseline after it, of which tasks have a share: whether its load is unsafe. */
 static bool is_busy(struct gauge *g, double tasks)
 {
-	struct load_sample each[2];
 	struct load l;
 
 	next.tasks = tasks;
 	next.speed++;
-	g->from = (struct gauge_mark){.sum.time = 1, .each = &each[0]};
-	g->to = (struct gauge_mark){.sum = {.time = 3, .spin = 1, .work = 1}, .each = &each[1]};
-	each[0] = g->from.sum;
-	each[1] = g->to.sum;
 	take_baseline(g);
 	gauge_after(g, NULL);
 	gauge_load(g, &l);
@@ -61,7 +60,11 @@ static bool is_busy(struct gauge *g, double tasks)
 static void test_next(void)
 {
 	const struct gauge_setup setup = {.soak = true, .what = "test"};
-	struct gauge g = {.setup = &setup, .instrument = {.kind = &kind}, .baseline = BASELINE_OWN};
+	struct gauge g = {.setup = &setup,
+			  .instrument = {.kind = &by_soaking},
+			  .baseline = BASELINE_OWN,
+			  .from.at = from,
+			  .to.at = to};
 
 	next.speed = 6;
 	measure_idle(&g, false, &g.calibration, NULL);
@@ -85,17 +88,16 @@ static void test_disturbed(void)
 {
 	const struct gauge_setup setup = {.soak = true, .what = "test"};
 	const unsigned reasons[] = {UNSAFE_SOAKER_STOPPED, UNSAFE_CPU_OFFLINE};
-	static struct load_sample each[] = {{.time = 1}, {.time = 3, .spin = 1, .work = 1}};
 	struct gauge g = {.setup = &setup,
-			  .instrument = {.kind = &kind},
+			  .instrument = {.kind = &by_soaking},
 			  .baseline = BASELINE_OWN,
-			  .from = {.sum = each[0], .each = &each[0]},
-			  .to = {.sum = each[1], .each = &each[1]}};
+			  .from.at = from,
+			  .to.at = to};
 	struct load l;
 	int i;
 
 	next = (struct baseline){.spin = 1, .speed = 1};
-	g.to.sum.limits.now = UNSAFE_SCHEDULER;
+	to[1].limits.now = UNSAFE_SCHEDULER;
 	for (i = 0; i < 4; i++) {
 		disturbed = i % 2 == 0 ? reasons[i / 2] : 0;
 		measure_idle(&g, false, &g.calibration, NULL);
@@ -109,62 +111,74 @@ static void test_disturbed(void)
 		free(g.calibration.cpu);
 	}
 	disturbed = 0;
+	to[1].limits.now = 0;
 }
 
 /* A baseline that was measured over an hour ago, as that of periods may be. */
 static void test_old(void)
 {
 	struct baseline b = {.spin = 1, .speed = 1};
-	struct gauge g = {.instrument.kind = &kind,
+	struct gauge g = {.instrument.kind = &by_soaking,
 			  .baseline = BASELINE_OWN,
-			  .calibration = {.cpus.n = 1, .cpu = &b, .all = b}};
-	const struct load_sample from = {.time = 1}, to = {.time = 3, .spin = 1, .work = 1};
+			  .calibration = {.kind = &by_soaking, .cpus.n = 1, .cpu = &b, .all = b}};
 	struct load l;
 
 	g.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME) - 3601000000000;
-	gauge_between(&g, &from, &to, -1, &l);
+	gauge_between(&g, &from[0], &to[0], -1, &l);
 	ok(l.unsafe == UNSAFE_BASELINE_OLD, "a period that has an old baseline is unsafe");
-	gauge_between(&g, &from, &from, -1, &l);
+	gauge_between(&g, &from[0], &from[0], -1, &l);
 	ok(l.unsafe == 0, "where no time passed there is nothing to be marked");
 	g.bracketed = true;
-	gauge_between(&g, &from, &to, -1, &l);
+	gauge_between(&g, &from[0], &to[0], -1, &l);
 	ok(l.unsafe == 0, "between two baselines the first may be old");
 	g.bracketed = false;
 	g.calibration.taken_ns += 60000000000;
-	gauge_between(&g, &from, &to, -1, &l);
+	gauge_between(&g, &from[0], &to[0], -1, &l);
 	ok(l.unsafe == 0, "a baseline of less than an hour is not old");
 	g.calibration.taken_ns = 0;
-	gauge_between(&g, &from, &to, -1, &l);
+	gauge_between(&g, &from[0], &to[0], -1, &l);
 	ok(l.unsafe == 0, "a calibration file does not grow old");
 }
 
-static void test_rebase(void)
+/* A measurement by a soaker that spins half of the time on the idle machine, and a quarter after it. */
+static void test_merged(void)
 {
-	struct baseline b[] = {{.spin = 0.5, .speed = 1}, {.spin = 0.25, .speed = 1}};
-	struct calibration from = {.cpus.n = 1, .cpu = b}, to = {.cpus.n = 1, .cpu = b + 1};
-	struct load_sample each = {.spin = 2};
-	struct gauge_mark m = {.sum = {.spin = 2.01}, .each = &each};
+	const struct gauge_setup setup = {.soak = true, .what = "test"};
+	struct gauge g = {.setup = &setup,
+			  .instrument = {.kind = &by_soaking},
+			  .baseline = BASELINE_OWN,
+			  .from.at = from,
+			  .to.at = to};
+	struct load_sample sum;
 
-	rebase(&m, &from, &to);
-	ok(near(each.spin, 4) && near(m.sum.spin, 4),
-	   "against half of the idle machine's spinning, what was spun is worth twice as much");
+	next = (struct baseline){.spin = 0.5, .speed = 1};
+	measure_idle(&g, false, &g.calibration, NULL);
+	sum = gauge_sample_of(&g, &g.to, -1);
+	ok(near(sum.spin, 2) && near(sum.work, 2), "what was spun is relative to the baseline");
+	next = (struct baseline){.spin = 0.25, .speed = 2};
+	gauge_after(&g, NULL);
+	sum = gauge_sample_of(&g, &g.to, -1);
+	ok(near(sum.spin, 1 / 0.375) && near(sum.work, 1 / 0.375 / 1.5),
+	   "with a second baseline it is relative to the mean of both");
+	free(g.after.cpu);
+	free(g.calibration.cpu);
 }
 
 /* Two seconds of two CPUs, from the second of which the hypervisor took 3 %. */
 static void test_steal(void)
 {
 	struct baseline b[2] = {{.spin = 1, .speed = 1}, {.spin = 1, .speed = 1}};
-	struct gauge g = {.instrument.kind = &kind,
-			  .calibration = {.cpus.n = 2, .cpu = b, .all = b[0]}};
-	struct load_sample from[2] = {{.time = 1, .steal = 5}, {.time = 1, .steal = 5}}, to[2];
+	struct gauge g = {.instrument.kind = &by_soaking,
+			  .calibration = {.kind = &by_soaking, .cpus.n = 2, .cpu = b, .all = b[0]}};
+	struct load_sample first[3] = {{.time = 1, .steal = 5}, {.time = 1, .steal = 5}}, last[3];
 	const struct load *each;
 	struct load l;
 	int i;
 
-	g.from.each = from;
-	g.to.each = to;
+	g.from.at = first;
+	g.to.at = last;
 	for (i = 0; i < 2; i++)
-		to[i] = (struct load_sample){
+		last[i] = (struct load_sample){
 			.time = 3, .spin = 1, .work = 1, .steal = 5 + 0.06 * i};
 	each = gauge_load_each(&g, UNSAFE_WEIGHT);
 	for (i = 0; i < 2; i++)
@@ -173,13 +187,14 @@ static void test_steal(void)
 		   "a CPU has the reasons of all, and steal if the hypervisor took 1 %% of it: CPU %d",
 		   i);
 	free(g.each);
-	g.to.sum = (struct load_sample){.time = 4, .steal = 0.05};
+	memset(last, 0, sizeof(last));
+	last[2] = (struct load_sample){.time = 4, .steal = 0.05};
 	gauge_load(&g, &l);
 	ok(l.unsafe == UNSAFE_STEAL, "two CPUs of which the hypervisor took 1.25 %% are unsafe");
-	g.to.sum.time = 0.19;
+	last[2].time = 0.19;
 	gauge_load(&g, &l);
 	ok(l.unsafe == 0, "in less than 0.1 s a step of the counter is no reason");
-	gauge_between(&g, &from[1], &to[1], -1, &l);
+	gauge_between(&g, &first[1], &last[1], -1, &l);
 	ok(l.unsafe == 0, "what the hypervisor took is no reason for an interval");
 }
 
@@ -188,11 +203,14 @@ static const char *busy(uint64_t last_ns)
 {
 	static _Alignas(128) char memory[sizeof(struct soaker) + 2 * sizeof(struct soak_cpu)];
 	const struct gauge_setup setup = {.soak = true, .wait_idle = 0.1};
-	struct gauge g = {.calibration.cpus.n = 2};
+	struct soaker *s = (struct soaker *)(void *)memory;
+	struct baseline b[2] = {{.spin = 1, .speed = 1}, {.spin = 1, .speed = 1}};
+	struct gauge g = {.instrument = {&by_soaking, .soaker = s},
+			  .calibration = {.kind = &by_soaking, .cpus.n = 2, .cpu = b}};
 
-	g.instrument.soaker = (struct soaker *)(void *)memory;
-	g.instrument.soaker->cpu[0].last_ns = last_ns;
-	g.instrument.soaker->cpu[1].last_ns = UINT64_MAX;
+	s->keeper = 1; /* no child of this process */
+	s->cpu[0].last_ns = last_ns;
+	s->cpu[1].last_ns = UINT64_MAX;
 	return gauge_wait_idle(&g, &setup, NULL);
 }
 
@@ -235,5 +253,5 @@ static void test_wait_idle(void)
 	   percent);
 }
 
-TESTS(test_next, test_disturbed, test_old, test_rebase, test_steal, test_wait_columns,
+TESTS(test_next, test_disturbed, test_old, test_merged, test_steal, test_wait_columns,
       test_wait_idle)

@@ -8,7 +8,6 @@ static const _Atomic int running;
 static struct context x;
 static struct receive_options opt;
 static struct baseline baseline = {.spin = 1, .speed = 1};
-static const struct instrument_kind kind; /* that measures a load, which is never read */
 static struct client client[2];
 static struct figures f;
 
@@ -19,7 +18,7 @@ static void server_init(bool json)
 	opt = (struct receive_options){.method = receive_methods, .json = json};
 	x.opt = x.report.opt = &opt;
 	x.stop = x.report.stop = &running;
-	x.meter.gauge.instrument.kind = &kind;
+	x.meter.gauge.instrument.kind = x.meter.gauge.calibration.kind = &by_soaking;
 	x.meter.gauge.calibration.cpus.n = 1;
 	x.meter.gauge.calibration.cpu = &baseline;
 	x.meter.gauge.calibration.all = baseline;

@@ -159,7 +159,8 @@ static void test_clock(void)
 {
 	const struct idle_clock_cpu counts = {.word = 6000000001 - 2 * (now_ns() - 2000000000)};
 	struct idle_clock clock = {.cpu = &counts, .setting = -1, .watch = -1};
-	const struct instrument in = {.clock = &clock, .whole = true, .online = CPUS_MAX};
+	const struct instrument in = {&by_clock, .clock = &clock, .whole = true,
+				      .online = CPUS_MAX};
 	const struct cpus first = {1, {0}}, both = {2, {0, 8191}};
 	struct calibration c = {.cpus = first};
 	struct load_sample at[3];
@@ -173,7 +174,7 @@ static void test_clock(void)
 		   at[2].limits.now == UNSAFE_CPU_OFFLINE,
 	   "a CPU that is offline has no idle time by the clock, nor has the sum");
 	baseline_none(&in, &c);
-	ok(c.clock && c.idle && at[0].cut == 0 && at[2].cut == 0, "the clock has no steps");
+	ok(c.kind == &by_clock && at[0].cut == 0 && at[2].cut == 0, "the clock has no steps");
 	free(c.cpu);
 }
 
@@ -195,10 +196,11 @@ static void test_trial(void)
 		    strstr(why, "machine is busy") != NULL || strstr(why, "not measure") != NULL),
 	   "idle time is measured, or there is a line why not");
 	stop(&in);
-	in.by_clock = true;
+	in.kind = &by_clock;
 	why = start(&in, &online);
 	tried = why == NULL;
-	ok(tried == (in.clock != NULL) && (tried || strncmp(why, "--idle=clock: ", 14) == 0),
+	ok(tried == (in.clock != NULL) && in.kind == &by_clock &&
+		   (tried || strncmp(why, "--idle=clock: ", 14) == 0),
 	   "the clock counts, or there is a line why not");
 	stop(&in);
 	sched_getaffinity(0, sizeof(after), after);

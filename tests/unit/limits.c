@@ -43,7 +43,8 @@ static void test_unmeasured(void)
 
 	for (i = 0; i < 2 * LENGTH(cases); i++) {
 		k = (int)(i % 2);
-		is(no_load_of(cases[i / 2].unsafe, k == 1), cases[i / 2].word[k],
+		is(no_load_of(cases[i / 2].unsafe, k == 1 ? LOAD_BY_IDLE : LOAD_BY_SOAKING),
+		   cases[i / 2].word[k],
 		   "%s, %s: the load is not measured, and a word has the reason",
 		   limits_format(cases[i / 2].unsafe), k == 1 ? "--idle" : "-c");
 	}
@@ -81,7 +82,7 @@ static void test_between(void)
 }
 
 /* Two loads, one after the other, a thousand times: so many lines have a part. */
-static bool idle; /* they are by idle time */
+static const char *by = LOAD_BY_SOAKING; /* their instrument */
 
 static void says(struct limits_said said, unsigned first, unsigned second, const char *part,
 		 int want, const char *title)
@@ -91,8 +92,8 @@ static void says(struct limits_said said, unsigned first, unsigned second, const
 
 	capture(STDERR_FILENO);
 	for (i = 0; i < 1000; i++) {
-		limits_say(first, idle, no_load_of(first, idle), &said);
-		limits_say(second, idle, no_load_of(second, idle), &said);
+		limits_say(first, by, no_load_of(first, by), &said);
+		limits_say(second, by, no_load_of(second, by), &said);
 	}
 	for (line = captured(); (line = strstr(line, part)) != NULL; line++)
 		n++;
@@ -112,7 +113,7 @@ static void test_printed(void)
 	     text_of("the load is not measured: %s", no_load_text("negative")), SAY_MOST,
 	     "a load below 0 is blamed on the calibration");
 	says(run, 0, moved, ": run 2: a soaker", SAY_MOST, "a line begins with its run");
-	idle = true;
+	by = LOAD_BY_IDLE;
 	says(all, 0, UNSAFE_CALIBRATION | UNSAFE_BASELINE_OLD | UNSAFE_BASELINE_BUSY,
 	     "cyclesoak -C", 0, "but not by idle time, which has none");
 	says(all, 0, UNSAFE_STEAL, "(steal)", SAY_MOST,
@@ -123,7 +124,7 @@ static void test_printed(void)
 
 static void *say(void *said)
 {
-	limits_say(UNSAFE_CLOCK_SLOW, false, "", said);
+	limits_say(UNSAFE_CLOCK_SLOW, LOAD_BY_SOAKING, "", said);
 	return said;
 }
 

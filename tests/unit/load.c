@@ -29,6 +29,7 @@ static void test_row(const struct row *row)
 
 	c.cpus.n = c.cpus.n > 0 ? c.cpus.n : 1;
 	c.all.spin = c.all.spin > 0 ? c.all.spin : 1;
+	c.kind = c.kind != NULL ? c.kind : &by_soaking;
 	from.time = from.time > 0 ? from.time : 1;
 	to.work = to.work > 0 ? to.work : to.spin;
 	load_between(&c, &from, &to, -1, &l);
@@ -52,7 +53,7 @@ static void test_loads(void)
 	const double q4 = student_t(3) * 0.01;
 	const double cut = tick * tick / 12, step = 1.96 * sqrt(2 * cut); /* of single readings */
 	const struct calibration idle = {
-		.cpus.n = 2, .idle = true, .all = {.tasks = 0.01, .step = 0.002}};
+		.cpus.n = 2, .kind = &by_idle_time, .all = {.tasks = 0.01, .step = 0.002}};
 	const struct row rows[] = {
 		{"an idle machine has a load of 0", TWO, .to = {.time = 5, .spin = 0.98 * 4},
 		 .half = 0.0015},
@@ -147,7 +148,8 @@ static void test_loads(void)
 static void test_parts(void)
 {
 	struct baseline b[2] = {{.tasks = 0.04, .spin = 0.8}, {.spin = 1}};
-	const struct calibration c = {.cpus.n = 2, .cpu = b, .all = {.tasks = 0.02, .spin = 0.9}};
+	const struct calibration c = {
+		.cpus.n = 2, .cpu = b, .all = {.tasks = 0.02, .spin = 0.9}, .kind = &by_soaking};
 	const struct load_sample from = {.time = 2, .tasks = 1, .switches = 7};
 	struct load_sample to = {.time = 6, .spin = 2, .work = 2, .tasks = 2, .switches = 100007};
 	struct load l;

@@ -35,9 +35,11 @@ static void meter_init(void)
 	soaker->parked = 1;
 	soaker->cpu[0].last_ns = 1;
 	soaker->online = sysconf(_SC_NPROCESSORS_ONLN);
-	m = (struct meter){.wanted = true, .gauge.instrument = {&by_soaking, .soaker = soaker}};
+	m = (struct meter){.wanted = true,
+			   .gauge.instrument = {&by_soaking, .parks = true, .soaker = soaker}};
 	m.gauge.calibration = (struct calibration){.cpus.n = 1,
 						   .cpu = &baseline,
+						   .kind = &by_soaking,
 						   .all = baseline,
 						   .taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME)};
 	pthread_rwlock_init(&m.lock, NULL);
@@ -184,16 +186,21 @@ static bool has_renewed(bool disturbed)
 /* Idle time that cannot be measured; and one whose baseline is renewed. */
 static void test_idle(void)
 {
-	static const struct instrument_kind kind = {NULL, stop_nothing, read_nothing, keep_tasks};
+	static const struct instrument_kind kind = {.name = LOAD_BY_IDLE,
+						    .stop = stop_nothing,
+						    .read = read_nothing,
+						    .shares = keep_tasks};
 
-	m = (struct meter){.wanted = true, .gauge.baseline = BASELINE_IDLE};
+	m = (struct meter){.wanted = true,
+			   .gauge = {.baseline = BASELINE_IDLE, .calibration.kind = &kind}};
 	pthread_rwlock_init(&m.lock, NULL);
 	meter_look(&m, false);
 	ok(m.state == METER_PARKED && m.due_ns == UINT64_MAX &&
 		   strcmp(meter_no_load(&m, 0), NO_LOAD_BASELINE) == 0,
 	   "without an instrument nothing is tried, and a client lacks a load");
 	m.gauge.instrument.kind = &kind;
-	m.gauge.calibration = (struct calibration){.cpus.n = 1, .cpu = calloc(1, sizeof(baseline))};
+	m.gauge.calibration = (struct calibration){
+		.cpus.n = 1, .cpu = calloc(1, sizeof(baseline)), .kind = &kind};
 	m.state = METER_COUNTING;
 	m.counts = true;
 	ok(has_renewed(false) && m.gauge.calibration.cpu->spin == 1,

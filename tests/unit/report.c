@@ -730,8 +730,7 @@ static void test_periods(void)
 	const struct figures f = filled(IN_SENDER, UNSAFE_STEAL);
 	const struct load each[2] = {filled(IN_SENDER, UNSAFE_STEAL).host,
 				     filled(IN_SENDER, 0).host};
-	const struct period p = {
-		.load = f.host, .cpus = &cpus, .each = each, .is_command = true, .own = f.command};
+	const struct period p = {.figures = f, .cpus = &cpus, .each = each, .is_command = true};
 	struct history h = {.n = 0};
 	int i;
 
@@ -772,15 +771,15 @@ static void test_verification(void)
 	static const struct verdicts v = {
 		5,
 		{1, 2, 3, 4},
-		{{"zero", "mean", "soaking", "CPUs", 0.0012, EXPECT_EQUAL, 0.5, 0.02, VERDICT_PASS,
-		  .loads = 10},
+		{{"zero", "mean", &by_soaking, "CPUs", 0.0012, EXPECT_EQUAL, 0.5, 0.02,
+		  VERDICT_PASS, .loads = 10},
 		 {"yield", "a thread", NULL, "%", 90, EXPECT_AT_LEAST, 97, 3, VERDICT_FAIL,
 		  .loads = 11},
 		 {"price", "slowing", NULL, "%", 1.2, EXPECT_AT_MOST, 5, 2, VERDICT_PASS,
 		  .loads = 9, .unsafe_loads = 3, .unsafe = UNSAFE_STEAL},
-		 {"softirq", "load", "idle time", "CPUs", NAN, .kind = VERDICT_NOT_RUN,
+		 {"softirq", "load", &by_idle_time, "CPUs", NAN, .kind = VERDICT_NOT_RUN,
 		  .why = "none"},
-		 {"bursts", "load", "idle time", "CPUs", NAN, .kind = VERDICT_NOT_RUN,
+		 {"bursts", "load", &by_idle_time, "CPUs", NAN, .kind = VERDICT_NOT_RUN,
 		  .unsafe = UNSAFE_NOT_MEASURED}}};
 	static struct environment environment;
 
@@ -797,7 +796,7 @@ static void test_verification(void)
 	       "not run {verdicts.3.why} bursts load idle time - not run load not measured: ");
 	add("%s steal: {steal_percent}%% at most in a load result: {passed} passed, {failed} failed, "
 	    "{not_run} could not be run",
-	    no_load_text(no_load_of(UNSAFE_NOT_MEASURED, true)));
+	    no_load_text(no_load_of(UNSAFE_NOT_MEASURED, LOAD_BY_IDLE)));
 	capture(STDOUT_FILENO);
 	verification_report(&evidence, &v);
 	shows(captured(), pattern, "a verification");

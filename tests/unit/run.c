@@ -25,17 +25,20 @@ static void test_host(void)
 		 "a host that another program soaks has only the reason"},
 	};
 	static struct baseline b = {.spin = 1, .speed = 1};
+	static struct load_sample from[] = {{.time = 1}, {.time = 1}},
+				  to[] = {{.time = 3, .spin = 1, .work = 1}, {.time = 3}};
 	static struct send_options opt;
 	static struct run r = {.opt = &opt};
 	struct figures f;
 	size_t i;
 
-	r.gauge.calibration = (struct calibration){.cpus.n = 1, .cpu = &b, .all = b};
+	r.gauge.calibration = (struct calibration){
+		.cpus.n = 1, .cpu = &b, .all = b, .kind = &by_soaking};
 	r.gauge.from.counters.ns = 1000000000;
 	r.gauge.to.counters.ns = 3000000000;
 	r.gauge.to.counters.total.interrupts = 500;
-	r.gauge.from.sum.time = 1;
-	r.gauge.to.sum = (struct load_sample){.time = 3, .spin = 1, .work = 1};
+	r.gauge.from.at = from;
+	r.gauge.to.at = to;
 	for (i = 0; i < LENGTH(cases); i++) {
 		opt.gauge.soak = i > 0;
 		r.gauge.missing = cases[i].missing;
@@ -50,7 +53,7 @@ static void test_host(void)
 	run_host_figures(&r, &f);
 	ok(near(f.host.load, 0.5) && f.host.seconds == 2 && f.host.cpus == 1,
 	   "a host has the load between the two samples");
-	r.gauge.to.sum.steal = 0.1;
+	to[1].steal = 0.1;
 	run_host_figures(&r, &f);
 	ok(f.host.unsafe == UNSAFE_STEAL, "a load of which the hypervisor took 5 %% is unsafe");
 }

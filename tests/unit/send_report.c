@@ -179,7 +179,7 @@ static void test_unmeasured(void)
 		load_init(&res.sent.host);
 		res.sent.host.unsafe = UNSAFE_BASELINE_BUSY | UNSAFE_CPU_OFFLINE;
 		strcpy(res.sent.host.no_load, word);
-		res.received.host = p.load = res.sent.host;
+		res.received.host = p.figures.host = res.sent.host;
 		snprintf(text, sizeof(text), "load not measured: %s", no_load_text(word));
 		ok(strstr(no_load_text(word), ": ") != NULL,
 		   "%s: the sentence ends with what to do", word);

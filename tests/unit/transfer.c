@@ -40,15 +40,15 @@ static void test_host(const char *here)
 /* The host's reasons, such as steal, are those of each of its CPUs. */
 static void test_cpus(const struct send_options *opt)
 {
-	static const struct instrument_kind kind;
 	static struct baseline idle = {.spin = 1, .speed = 1};
-	struct load_sample from = {.time = 1}, to = {.time = 3, .spin = 1, .work = 1};
-	struct run run = {.opt = opt, .gauge = {.from.each = &from, .to.each = &to}};
+	struct load_sample from[2] = {{.time = 1}}, to[2] = {{.time = 3, .spin = 1, .work = 1}};
+	struct run run = {.opt = opt, .gauge = {.from.at = from, .to.at = to}};
 	struct stream_result s = {.has_receipt = false};
 	struct transfer t = {.opt = opt, .run = &run, .result.stream = &s};
 
-	run.gauge.instrument.kind = &kind;
-	run.gauge.calibration = (struct calibration){{1, {3}}, &idle, .windows = 8};
+	run.gauge.instrument.kind = &by_soaking;
+	run.gauge.calibration = (struct calibration){
+		{1, {3}}, &idle, .windows = 8, .kind = &by_soaking};
 	t.result.sent.host.unsafe = UNSAFE_STEAL;
 	load_cpus(&t);
 	ok(t.result.n_cpus == 1 && t.result.cpu[0].figures.host.unsafe == UNSAFE_STEAL,
@@ -79,12 +79,19 @@ static void test_warm(void)
 	static const struct send_options opt = {.streams = 0};
 	static struct stream stream;
 	static struct stream_result result;
-	struct run run = {.opt = &opt, .wake = -1, .measuring = 1, .gauge.instrument.kind = &kind};
+	struct load_sample from[1], to[1];
+	struct run run = {.opt = &opt,
+			  .wake = -1,
+			  .measuring = 1,
+			  .gauge = {.instrument.kind = &kind,
+				    .calibration.kind = &kind,
+				    .from.at = from,
+				    .to.at = to}};
 	struct transfer t = {.opt = &opt, .run = &run, .stream = &stream, .result.stream = &result};
 
 	ending = &run;
 	on_warm(&t, now_ns());
-	ok(run.is_measured && run.gauge.to.sum.time > run.gauge.from.sum.time &&
+	ok(run.is_measured && to[0].time > from[0].time &&
 		   run.gauge.to.counters.ns > run.gauge.from.counters.ns,
 	   "a transfer that ends with its warm-up: what is measured ends after it begins");
 	t.measuring = false;

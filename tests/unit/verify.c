@@ -44,7 +44,7 @@ static const struct verdict *judged(const char *what, const char *instrument)
 	verdicts_of(&evidence, &verdicts);
 	for (v = verdicts.all; v < verdicts.all + verdicts.n; v++)
 		if (strcmp(v->what, what) == 0 &&
-		    strcmp(v->instrument != NULL ? v->instrument : "", instrument) == 0)
+		    strcmp(v->by != NULL ? v->by->title : "", instrument) == 0)
 			return v;
 	printf("# no line '%s'\n", what);
 	abort();
