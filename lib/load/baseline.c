@@ -56,7 +56,7 @@ void windows_store(const struct windows *w, int n, struct calibration *c)
 		c->unsafe |= limits_between(&windows_at(w, k, 0)->limits,
 					    &windows_at(w, k + 1, 0)->limits);
 	w->in->kind->shares(w, n, c);
-	profile_difference(&from->profile, &to->profile, &c->profile);
+	rises_between(&from->profile, &to->profile, &c->profile, sizeof(c->profile));
 	c->profile.time = to->time - from->time;
 	c->others = c->unsafe & UNSAFE_UNKNOWN ? NAN : c->all.tasks;
 }

@@ -1,7 +1,5 @@
 #include "lib/load/baseline.h"
 
-#include <sys/file.h>
-
 #include "lib/load/idle_clock.h"
 #include "lib/load/statistics.h"
 
@@ -67,18 +65,17 @@ static void read_once(const struct instrument *in, const struct cpus *cpus, stru
  * The trial.
  */
 
-#define TRY_NS      200000000u /* how long a trial takes */
-#define TRY_WORK_NS 1000000u   /* of work in each period */
-#define TRY_PERIOD  4000000u   /* ns: near the tick of most kernels, where sampling is most wrong */
-#define TRY_MOST    4          /* trials: other programs may disturb one */
-#define TRY_DOUBT   0.1        /* by how much the two shares may differ: two ticks in a trial */
-#define TRY_CLOCK   0.05       /* the same for the clock, which has no ticks */
-#define TRY_ASLEEP  0.05 /* share of the time: a CPU that sleeps less counts as never asleep */
-#define TRY_PAUSE   (4ull * TRY_NS) /* the longest pause between two trials */
-#define VISIT_NS    1000000u
-#define TURN_FILE   "/dev/full"
-#define TURN_NS     3000000000u /* to wait for other programs' trials at most */
-#define TURN_TRY_NS 10000000u   /* between two tries */
+#define TRY_NS       200000000u /* how long a trial takes */
+#define TRY_WORK_NS  1000000u   /* of work in each period */
+#define TRY_PERIOD   4000000u /* ns: near the tick of most kernels, where sampling is most wrong */
+#define TRY_MOST     4        /* trials: other programs may disturb one */
+#define TRY_DOUBT    0.1      /* by how much the two shares may differ: two ticks in a trial */
+#define TRY_CLOCK    0.05     /* the same for the clock, which has no ticks */
+#define TRY_ASLEEP   0.05     /* share of the time: a CPU that sleeps less counts as never asleep */
+#define TRY_PAUSE    (4ull * TRY_NS) /* the longest pause between two trials */
+#define VISIT_NS     1000000u
+#define TURN_FILE    "/dev/full"
+#define TURN_SECONDS 3 /* to wait for other programs' trials at most */
 
 /* Soaking has a trial of its own, which takes soakers. */
 #define SOAK_INSTEAD "try -c (cyclesoak: without --idle)"
@@ -150,15 +147,8 @@ static int bind_next(const struct cpus *cpus, int i)
 static int turn_take(void)
 {
 	const int fd = open_retry(TURN_FILE, O_RDONLY);
-	const uint64_t until = now_ns() + TURN_NS;
-	sigset_t stop, old;
 
-	stop_signals(&stop);
-	sigprocmask(SIG_UNBLOCK, &stop, &old); /* a signal may end the program here */
-	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
-	       now_ns() < until)
-		sleep_ns(TURN_TRY_NS);
-	sigprocmask(SIG_SETMASK, &old, NULL);
+	(void)device_lock(fd, TURN_SECONDS);
 	return fd;
 }
 

@@ -1,7 +1,5 @@
 #include "lib/load/kernel.h"
 
-#include <fcntl.h>
-#include <linux/btf.h>
 #include <linux/capability.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -17,39 +15,6 @@ static const struct {
 	[KERNEL_STEAL_TIME] = {"\nCONFIG_PARAVIRT_TIME_ACCOUNTING=y\n", "prev_steal_time_rq"},
 };
 
-#define NAMES_MAX (64 * 1024 * 1024)
-
-static bool contains(const char *text, size_t size, const char *what, size_t n)
-{
-	return memmem(text, size, what, n) != NULL;
-}
-
-/*
- * Reads the names of the kernel's types and their members, which are the last part of the file: a read(2) has a page
- * of it, and the file has a thousand.  Returns NULL if there are none.  The caller frees it.
- */
-static char *names_read(const char *path, size_t *size)
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct btf_header h;
-	char *names = NULL;
-	ssize_t n = 1;
-
-	*size = 0;
-	if (fd < 0)
-		return NULL;
-	if (pread(fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) && h.magic == BTF_MAGIC &&
-	    h.str_len < NAMES_MAX)
-		names = alloc_or_die(1, h.str_len, path);
-	while (names != NULL && *size < h.str_len && n > 0) {
-		n = pread(fd, names + *size, h.str_len - *size,
-			  (off_t)(h.hdr_len + (uint64_t)h.str_off + *size));
-		*size += n > 0 ? (size_t)n : 0;
-	}
-	close(fd);
-	return names;
-}
-
 static const char *config_path(void)
 {
 	struct utsname u;
@@ -58,28 +23,28 @@ static const char *config_path(void)
 	return text_of("/boot/config-%s", u.release);
 }
 
-/* Stores for each option what kernel_option() returns. */
+/* Whether a text of so many bytes has such a part, of `n` bytes; -1 if there is no text. */
+static int contains(const char *text, size_t size, const char *part, size_t n)
+{
+	return text != NULL && size > 0 ? memmem(text, size, part, n) != NULL : -1;
+}
+
+/* Stores for each option what kernel_option() returns.  A name in BTF ends with a zero byte. */
 static void options_read(int known[KERNEL_OPTIONS])
 {
-	size_t size;
-	char *all = names_read(KERNEL_BTF, &size);
-	const bool has_names = size > 0;
+	size_t types_size, size;
+	char *types = file_read_all(KERNEL_BTF, &types_size), *config = NULL;
 	int i;
 
-	if (!has_names) {
-		free(all);
-		all = file_read_all(config_path(), &size);
-	}
-	for (i = 0; i < KERNEL_OPTIONS; i++) {
-		if (all == NULL || size == 0)
-			known[i] = -1;
-		else if (has_names)
-			known[i] = contains(all, size, options[i].member,
-					    strlen(options[i].member) + 1);
-		else
-			known[i] = contains(all, size, options[i].line, strlen(options[i].line));
-	}
-	free(all);
+	if (types == NULL || types_size == 0)
+		config = file_read_all(config_path(), &size);
+	for (i = 0; i < KERNEL_OPTIONS; i++)
+		known[i] = config != NULL ? contains(config, size, options[i].line,
+						     strlen(options[i].line))
+					  : contains(types, types_size, options[i].member,
+						     strlen(options[i].member) + 1);
+	free(types);
+	free(config);
 }
 
 int kernel_option(enum kernel_option o)

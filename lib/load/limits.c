@@ -193,12 +193,21 @@ void limits_say(unsigned unsafe, const char *instrument, const char *word, struc
 #define USAGES_MAX  8192 /* processes at most */
 #define SHARE_LEAST 0.1  /* of a CPU: programs with less are not named */
 
-/* A process, and the CPU time that it has used. */
+/* A process, and the CPU time that it has used; 0: it has ended. */
 struct usage {
 	pid_t pid;
-	clockid_t clock;
-	struct timespec time;
+	uint64_t ns;
 };
+
+static uint64_t usage_ns(pid_t pid)
+{
+	clockid_t clock;
+	struct timespec t = {.tv_sec = 0};
+
+	if (clock_getcpuclockid(pid, &clock) == 0)
+		clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 /* Reads the CPU times of all processes, and returns how many processes there are. */
 static int usages_read(struct usage *u)
@@ -209,8 +218,8 @@ static int usages_read(struct usage *u)
 
 	while (d != NULL && n < USAGES_MAX && (e = readdir(d)) != NULL) {
 		u[n].pid = (pid_t)strtol(e->d_name, NULL, 10);
-		if (u[n].pid > 0 && clock_getcpuclockid(u[n].pid, &u[n].clock) == 0)
-			n += clock_gettime(u[n].clock, &u[n].time) == 0;
+		u[n].ns = u[n].pid > 0 ? usage_ns(u[n].pid) : 0;
+		n += u[n].pid > 0;
 	}
 	if (d != NULL)
 		closedir(d);
@@ -225,15 +234,11 @@ const char *busiest_find(void)
 	double share, most = SHARE_LEAST;
 	char path[32], name[32];
 	const char *text = "";
-	struct timespec now;
 	int i;
 
 	sleep_ns(WATCH_NS);
 	for (i = 0; i < n; i++) {
-		if (clock_gettime(u[i].clock, &now) != 0) /* it has ended */
-			continue;
-		share = ((double)(now.tv_sec - u[i].time.tv_sec) +
-			 (double)(now.tv_nsec - u[i].time.tv_nsec) / 1e9) /
+		share = seconds_between(u[i].ns, usage_ns(u[i].pid)) /
 			seconds_between(begin, now_ns());
 		snprintf(path, sizeof(path), "/proc/%d/comm", u[i].pid);
 		if (share < most || file_read_line(path, name, sizeof(name)) != 0 ||

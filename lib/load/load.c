@@ -83,7 +83,7 @@ void load_profile(const struct calibration *c, const struct load_sample *from,
 {
 	struct profile_counts counts;
 
-	profile_difference(&from->profile, &to->profile, &counts);
+	rises_between(&from->profile, &to->profile, &counts, sizeof(counts));
 	profile_shares(&counts, &c->profile, to->time - from->time, l->load, l->uncertainty,
 		       &l->profile, l->profile_unsafe);
 }

@@ -358,17 +358,6 @@ void profile_add(struct profile_counts *sum, const struct profile_counts *c)
 		sum->n[g] += c->n[g];
 }
 
-void profile_difference(const struct profile_counts *from, const struct profile_counts *to,
-			struct profile_counts *between)
-{
-	int g;
-
-	*between = (struct profile_counts){.idle = to->idle - from->idle,
-					   .lost = to->lost - from->lost};
-	for (g = 0; g < PROFILE_GROUPS; g++)
-		between->n[g] = to->n[g] - from->n[g];
-}
-
 static void add_reason(char unsafe[PROFILE_REASONS], const char *reason)
 {
 	string_append(unsafe, PROFILE_REASONS, "%s%s", unsafe[0] != '\0' ? "," : "", reason);

@@ -7,7 +7,7 @@
  *	profile_read(p, &from);
  *	...
  *	profile_read(p, &to);
- *	profile_difference(&from, &to, &counts);
+ *	rises_between(&from, &to, &counts, sizeof(counts));
  *	profile_shares(&counts, &idle, seconds, load, half, &shares, unsafe);
  *	profile_close(p);
  */
@@ -65,10 +65,6 @@ void profile_read(struct profile *p, struct profile_counts *c);
 
 /* Adds what was counted on the idle machine a second time. */
 void profile_add(struct profile_counts *sum, const struct profile_counts *c);
-
-/* Stores the samples between two readings. */
-void profile_difference(const struct profile_counts *from, const struct profile_counts *to,
-			struct profile_counts *between);
 
 /*
  * Computes the figures of samples that were taken in `time` CPU-seconds, less those that the idle machine has in such a

@@ -53,10 +53,27 @@ static pid_t lock_holder(int fd)
 	return found;
 }
 
-/* Tries once to take the lock.  If another program has it, stores that program in *h. */
-static bool lock_try(int fd, struct lock_holder *h)
+bool device_lock(int fd, double seconds)
 {
-	if (TEMP_FAILURE_RETRY(flock(fd, LOCK_EX | LOCK_NB)) == 0)
+	const uint64_t until = now_ns() + (uint64_t)(seconds * 1e9);
+	sigset_t stop, old;
+
+	stop_signals(&stop);
+	while (TEMP_FAILURE_RETRY(flock(fd, LOCK_EX | LOCK_NB)) != 0) {
+		if (errno != EWOULDBLOCK || now_ns() >= until)
+			return false;
+		/* A signal may end the program here, even if the program has blocked it. */
+		sigprocmask(SIG_UNBLOCK, &stop, &old);
+		sleep_ns(LOCK_TRY_NS);
+		sigprocmask(SIG_SETMASK, &old, NULL);
+	}
+	return true;
+}
+
+/* Tries to take the lock for `seconds`.  If another program still has it then, stores that program in *h. */
+static bool lock_take(int fd, double seconds, struct lock_holder *h)
+{
+	if (device_lock(fd, seconds))
 		return true;
 	if (errno != EWOULDBLOCK) /* no wait would help */
 		die_errno("cannot lock " LOCK_FILE);
@@ -65,24 +82,6 @@ static bool lock_try(int fd, struct lock_holder *h)
 	    file_read_line(text_of("/proc/%d/comm", h->pid), h->name, sizeof(h->name)) != 0)
 		strcpy(h->name, "a program of another PID namespace or user");
 	return false;
-}
-
-/* Tries to take the lock for `seconds`.  If another program still has it then, stores that program in *h. */
-static bool lock_take(int fd, double seconds, struct lock_holder *h)
-{
-	long tries = lround(seconds * 1e9 / LOCK_TRY_NS);
-	sigset_t stop, old;
-
-	stop_signals(&stop);
-	while (!lock_try(fd, h)) {
-		if (tries-- <= 0)
-			return false;
-		/* A signal may end the program here, even if the program has blocked it. */
-		sigprocmask(SIG_UNBLOCK, &stop, &old);
-		sleep_ns(LOCK_TRY_NS);
-		sigprocmask(SIG_SETMASK, &old, NULL);
-	}
-	return true;
 }
 
 /*
@@ -292,7 +291,7 @@ void soaker_park(struct soaker *s)
 bool soaker_unpark(struct soaker *s, struct lock_holder *h)
 {
 	soaker_check_or_die(s);
-	if (!lock_try(s->lock, h))
+	if (!lock_take(s->lock, 0, h))
 		return false;
 	atomic_store(&s->parked, 0);
 	syscall(SYS_futex, &s->parked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

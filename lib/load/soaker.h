@@ -50,6 +50,12 @@ struct load_sample {
 	struct profile_counts profile; /* of all CPUs, in the sum, if there is a profile */
 };
 
+/*
+ * Locks a device node, which is open, and which processes of all namespaces can lock; waits for `seconds` at most until no
+ * other has it locked.  Returns false, with errno set, if that is not done.
+ */
+bool device_lock(int fd, double seconds);
+
 /* Seconds to wait for another set of soakers: the soakers of a killed program end in this time. */
 #define SOAK_WAIT 2
 
