@@ -106,9 +106,11 @@ static struct trial try_cpu(struct idle_clock *clock, int cpu, uint64_t work_ns)
 
 	times_read(clock, &one, false, from, &begin);
 	ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	for (next = raw_ns(), end = next + TRY_NS; next < end; next += TRY_PERIOD) {
+	/* Beside many programs a millisecond of CPU time may take seconds. */
+	for (next = raw_ns(), end = next + TRY_NS; next < end && raw_ns() < end;
+	     next += TRY_PERIOD) {
 		until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + work_ns;
-		while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
+		while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until && raw_ns() < end)
 			;
 		sleeps += raw_ns() < next + TRY_PERIOD;
 		sleep_ns((uint64_t)(1e9 * seconds_between(raw_ns(), next + TRY_PERIOD)));

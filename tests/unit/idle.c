@@ -17,6 +17,20 @@ static int read_idle(const struct cpus *cpus, cpu_times *at, uint64_t *ns)
 	return cpus->n;
 }
 
+static bool never_runs; /* this thread, by its CPU clock: other programs have the CPU */
+
+static uint64_t read_clock(clockid_t clock)
+{
+	static int reads;
+
+	if (!never_runs || clock != CLOCK_THREAD_CPUTIME_ID)
+		return clock_ns(clock);
+	if (++reads > 200000000) /* whoever waits for it waits for ever */
+		abort();
+	return 1;
+}
+
+#define clock_ns(clock) read_clock(clock)
 #define cpu_times_read(cpus, whole, at, ns)                                                        \
 	(never_busy ? read_idle(cpus, at, ns) : (cpu_times_read)(cpus, whole, at, ns))
 
@@ -178,6 +192,16 @@ static void test_clock(void)
 	free(c.cpu);
 }
 
+static void test_crowd(void)
+{
+	struct trial t;
+
+	never_runs = true;
+	t = try_cpu(NULL, 0, TRY_WORK_NS);
+	never_runs = false;
+	ok(t.worked == 0, "a trial ends though other programs leave it no time to work");
+}
+
 /* The kernel here may measure or not: the trial says which, and why. */
 static void test_trial(void)
 {
@@ -209,4 +233,4 @@ static void test_trial(void)
 }
 
 TESTS(test_baseline, test_deviation, test_readings, test_elsewhere, test_away, test_width,
-      test_clock, test_trial)
+      test_clock, test_crowd, test_trial)
