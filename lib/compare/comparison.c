@@ -546,6 +546,7 @@ static void print_json(struct comparison *c, const char *error)
 
 	c->begin_json(&j, c->arg);
 	json_count(&j, "rounds", (uint64_t)p->rounds);
+	json_string(&j, "no_load_text", p->no_load);
 	json_string(&j, "machine", plan_fact(p, "machine"));
 	if (p->before != NULL) {
 		json_count(&j, "sessions", (uint64_t)plan_sessions(p));

@@ -40,7 +40,7 @@ static bool is_last(const struct report *r)
 /* With --timestamps the date and time, before a summary; otherwise an empty text. */
 static const char *date_of(const struct report *r)
 {
-	return r->opt->timestamps ? text_of("%s ", time_text(now_ns(), true)) : "";
+	return r->opt->timestamps ? text_of("%s ", time_text(now_ns(), "%z")) : "";
 }
 
 /*
@@ -59,8 +59,12 @@ static void print_summary(struct report *r, const char *name, const struct figur
 
 	snprintf(indented, sizeof(indented), "  %s: ", name);
 	wrap_add(&w, "", "%s%s%s", date_of(r), indented + 2, f->cut ? bytes : throughput_text(f));
-	if (!isnan(f->host.load))
+	if (!isnan(f->host.load)) {
 		wrap_add(&w, ", ", "%s", load_format(f));
+	} else if (no_load_is_told(f->host.no_load)) {
+		wrap_add(&w, "", ",");
+		wrap_text(&w, load_format(f));
+	}
 	if (!f->cut)
 		wrap_add(&w, ", ", "%s", bytes);
 	if (is_client)
@@ -78,7 +82,7 @@ static void print_summary(struct report *r, const char *name, const struct figur
 			 "at %.3f s (%s)",
 			 (uintmax_t)stalls->n, plural(stalls->n), f->longest_stall / 1e6,
 			 seconds_between(stalls->start_ns, stalls->first[0].at_ns),
-			 time_text(stalls->first[0].at_ns, false));
+			 time_text(stalls->first[0].at_ns, ""));
 	if (!isnan(f->host.load) && is_client && f->clients > 1)
 		wrap_add(&w, ", ", "load of all %ju clients", (uintmax_t)f->clients);
 	groups_add(&w, f);

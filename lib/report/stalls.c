@@ -81,7 +81,7 @@ void stalls_list_text(const struct stalls *s, int most)
 		wrap_add(&w, i > 0 ? ", " : " ", "%.3f s at %.3f s (%s)",
 			 (double)s->first[i].ns / 1e9,
 			 seconds_between(s->start_ns, s->first[i].at_ns),
-			 time_text(s->first[i].at_ns, false));
+			 time_text(s->first[i].at_ns, ""));
 	report("\n");
 }
 
@@ -96,7 +96,7 @@ void stalls_list_json(struct json *j, const char *key, const struct stalls *s,
 		json_number(j, "start", seconds_between(s->start_ns, s->first[i].at_ns));
 		json_number(j, "seconds", (double)s->first[i].ns / 1e9);
 		json_string(j, "place", places != NULL ? places[s->first[i].place] : NULL);
-		json_string(j, "time", time_text(s->first[i].at_ns, true));
+		json_string(j, "time", time_text(s->first[i].at_ns, "Z"));
 		json_close(j, '}');
 	}
 	json_close(j, ']');

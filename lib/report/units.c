@@ -125,16 +125,17 @@ const char *baselines_format(const struct load *l)
 	return text_of("idle machine before and after differs by %.1f points", percent(l->drift));
 }
 
-const char *time_text(uint64_t ns, bool utc)
+const char *time_text(uint64_t ns, const char *zone)
 {
 	const uint64_t real = clock_ns(CLOCK_REALTIME) - now_ns() + ns;
 	const time_t seconds = (time_t)(real / 1000000000);
 	struct tm tm = {.tm_sec = 0};
-	char text[32];
+	char text[32], end[8] = "";
 
-	(utc ? gmtime_r : localtime_r)(&seconds, &tm);
-	strftime(text, sizeof(text), utc ? "%Y-%m-%dT%H:%M:%S" : "%H:%M:%S", &tm);
-	return text_of("%s.%03u%s", text, (unsigned)(real / 1000000 % 1000), utc ? "Z" : "");
+	(*zone == 'Z' ? gmtime_r : localtime_r)(&seconds, &tm);
+	strftime(text, sizeof(text), *zone != '\0' ? "%Y-%m-%dT%H:%M:%S" : "%H:%M:%S", &tm);
+	strftime(end, sizeof(end), zone, &tm);
+	return text_of("%s.%03u%s", text, (unsigned)(real / 1000000 % 1000), end);
 }
 
 /*
@@ -305,7 +306,7 @@ void intervals_row(struct intervals *s, const struct figures *f, double start, b
 		print_heading(s);
 	s->begun = true;
 	if (s->timestamps)
-		printf("%s ", time_text(now_ns(), false));
+		printf("%s ", time_text(now_ns(), ""));
 	printf("%15s", text_of("%.*f-%.*f", places, start, places, start + f->seconds));
 	print_figures(s, f);
 	printf("%s%s%s\n", measured ? "" : "  warm-up", note[0] != '\0' ? "  " : "", note);

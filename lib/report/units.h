@@ -45,8 +45,11 @@ const char *throughput_text(const struct figures *f);
  */
 const char *baselines_format(const struct load *l);
 
-/* The time of day of a time of now_ns(): local, `15:04:05.123`, or in UTC, `2026-11-23T15:04:05.123Z`. */
-const char *time_text(uint64_t ns, bool utc);
+/*
+ * The time of a time of now_ns(): local, `15:04:05.123`; with the zone `%z` the date, too, `2026-11-23T15:04:05.123+0100`;
+ * with `Z` in UTC, `2026-11-23T14:04:05.123Z`.
+ */
+const char *time_text(uint64_t ns, const char *zone);
 
 /* The text of a figure; NULL if the figure is not known. */
 const char *figure_text(const struct figure *row, const struct figures *f);

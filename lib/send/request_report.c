@@ -306,7 +306,7 @@ static void stalls_text(const struct requests *q, bool brief)
 			       ms_text(latency_percentile(h, 1)));
 	for (i = 0; i < q->slow.kept && i < STALLS_FIRST; i++, s++)
 		report("    at %.3f s (%s): %s ms %s\n",
-		       seconds_between(q->slow.start_ns, s->at_ns), time_text(s->at_ns, false),
+		       seconds_between(q->slow.start_ns, s->at_ns), time_text(s->at_ns, ""),
 		       ms_text((double)s->ns / 1e9), place_name[s->place]);
 }
 

@@ -264,10 +264,11 @@ it 'zcs listens on port 2222, with --reply on 7890, and zcc connects to it, with
 	grep -q '^total: 3 replies, 300 bytes;' zcs.out
 ); ok
 # Another program may have the port meanwhile.
-it 'zcs --timestamps: each summary begins with the date and the time'; ( begin
-	start_zcs -I 0 --timestamps
-	exits 0 "$BIN/zcc" -q -s 0 -p "$PORT" --congestion reno -n 1
-	wait_until grep -Eq '^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z 127\.0\.0\.1:[0-9]+: [0-9]+ kbytes/sec' zcs.out
+it 'zcs --timestamps: each summary begins with the date, the time and the zone, as rows have it'; ( begin
+	export TZ=XYZ+12
+	start_zcs -I 0.05 --timestamps
+	exits 0 "$BIN/zcc" -q -s 0 -p "$PORT" --congestion reno -t 0.3
+	wait_until grep -Eq '^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}-1200 127\.0\.0\.1:[0-9]+: [0-9]+ kbytes/sec' zcs.out
 	stop_zcs
 ); ok
 it 'zcs -q: the summary of the client alone, with --json the whole object, intervals too, and nothing on stderr'; ( begin

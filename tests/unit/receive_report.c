@@ -55,6 +55,9 @@ static void test_clients(void)
 			       "uncertainty=0.01 cpus=2 method=recv");
 	f.cut = true;
 	client();
+	client_set(0xc0000201, "bytes=2048000 seconds=0.5 files=3 reads=40 clients=1 "
+			       "no_load=held method=read");
+	client();
 	expect(captured(), "clients have their counts, methods, loads and warm-ups");
 }
 
