@@ -149,7 +149,7 @@ beside 'zc-plot -o: SVG or PNG, in the place of the old file, whose mode is kept
 beside 'zc-plot: what cannot be drawn is one line'; ( begin; need python3
 	sed -n 1p "$reports" >good
 	for text in '{"schema":1,"error":"no"}|nothing to draw' '[1]|not what zcc' "$(printf '[%.0s' $(seq 5000))|not what zcc" \
-	    "$(printf '9%.0s' $(seq 5000))|not what zcc" 'send 64k|not what zcc' '# zcc 1.0.0, Linux|a file of zcc --save'; do
+	    "$(printf '9%.0s' $(seq 5000))|not what zcc" 'send 64k|not what zcc' '#zc-save 2|a file of --save'; do
 		printf '%s' "${text%|*}" >json
 		fails "^zc-plot: json: ${text##*|}" python3 "$plot" json
 	done
