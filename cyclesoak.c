@@ -63,7 +63,7 @@ static void report_load(struct monitor *m)
 	if (opt.json)
 		period_json(&p, m->history.periods == 1 ? &m->environment : NULL);
 	else if (opt.once && isnan(l->load))
-		die("the load is not measured: %s", no_load_text(l->no_load));
+		die("-1, --once: there is no figure to print");
 	else if (opt.once)
 		report("%.1f\n", percent(l->load));
 	else
@@ -179,7 +179,8 @@ static int measure(char **argv, int command_stdout)
 	m.command_stdout = command_stdout;
 	opt.gauge.never_idle = !m.command;
 	gauge_prepare_or_die(&m.gauge, &opt.gauge);
-	if (m.command && (why = gauge_wait_idle(&m.gauge, &opt.gauge, NULL)) != NULL)
+	why = gauge_wait_idle(&m.gauge, &opt.gauge, NULL);
+	if (why != NULL)
 		warnx("%s", why);
 	gauge_start(&m.gauge, 0);
 	gauge_begin(&m.gauge, NULL);

@@ -115,8 +115,7 @@ const char *cpu_times_check(const struct cpus *cpus)
 	if (sampled < 0)
 		sampled = is_sampled(fopen("/proc/kallsyms", "re"), u.release);
 	if (sampled > 0)
-		return text_of("Linux %s does not measure idle time (nor does any later than 7.1)",
-			       u.release);
+		return text_of("Linux %s does not measure idle time", u.release);
 	list = alloc_or_die(1, CPU_LIST_MAX, "CPUs");
 	file_read_line("/sys/devices/system/cpu/nohz_full", list, CPU_LIST_MAX);
 	id = find_common(cpus, list);

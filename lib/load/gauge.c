@@ -87,8 +87,8 @@ static bool measure_idle(struct gauge *g, bool second, struct calibration *c,
 	is_said = atomic_fetch_or(&g->said.reasons, UNSAFE_BASELINE_BUSY) & UNSAFE_BASELINE_BUSY;
 	if (is_whole ? c->others > CAL_FULL : !second) {
 		if (is_first_line(g, UNSAFE_BASELINE_BUSY))
-			warnx("the load is not measured: %s: stop them, or wait until they rest "
-			      "(--wait-idle)%s",
+			warnx("the load is not measured: %s: end other programs, or give "
+			      "--wait-idle SECS%s",
 			      baseline_disturbed(c, when), busiest_find());
 	} else if (!is_said) {
 		warnx("%s: the load is unsafe%s%s", baseline_disturbed(c, when),

@@ -77,14 +77,33 @@ static void read_once(const struct instrument *in, const struct cpus *cpus, stru
 #define TURN_FILE    "/dev/full"
 #define TURN_SECONDS 3 /* to wait for other programs' trials at most */
 
-/* Soaking has a trial of its own, which takes soakers. */
-#define SOAK_INSTEAD "try -c (cyclesoak: without --idle)"
-
+/* Why idle time is not measured. */
 #define NOT_COUNTED                                                                                \
 	"/proc/stat cannot be read, or does not count CPU %d (a container may have one of its "    \
-	"own): " SOAK_INSTEAD
+	"own): %s"
+#define NEVER_SLEEPS "CPU %d never sleeps, since programs run, spin or soak there: %s%s"
+#define IS_BUSY                                                                                    \
+	"the machine is busy, or others measure now: they had %.0f%% of a CPU in a trial: %s%s"
+#define SILENCED  "kernel.ftrace_enabled is 0: 'sysctl kernel.ftrace_enabled=1' first"
+#define NOT_SEEN  "BPF programs do not see the interrupts that end the sleep of CPU %d"
+#define NOT_RIGHT "%s not measure the idle time of CPU %d"
+#define NEITHER   "--idle: %s; %s; or %s"
 
-#define WAIT ": wait until they rest (zcc and cyclesoak: --wait-idle)%s"
+static bool is_program(const char *name)
+{
+	return strcmp(program_invocation_short_name, name) == 0;
+}
+
+/* Soaking has a trial of its own, which takes soakers. */
+static const char *soak_instead(void)
+{
+	return is_program("cyclesoak") ? "omit --idle" : "try -c";
+}
+
+static const char *wait_for_others(void)
+{
+	return is_program("zcs") ? "start again when they rest" : "give --wait-idle SECS";
+}
 
 /* What a trial of a CPU shows, in shares of a fifth of a second. */
 struct trial {
@@ -186,27 +205,19 @@ static const char *trial(struct idle_clock *clock, const struct cpus *cpus, unsi
 			return NULL;
 	}
 	if (clock != NULL && idle_clock_is_silenced(clock))
-		return "nothing calls BPF programs while kernel.ftrace_enabled is 0: 'sysctl "
-		       "kernel.ftrace_enabled=1' first";
+		return SILENCED;
 	if (isnan(t.awake))
-		return text_of(NOT_COUNTED, cpus->id[cpu]);
+		return text_of(NOT_COUNTED, cpus->id[cpu], soak_instead());
 	if (busy)
-		return text_of("CPU %d never sleeps, since programs run, spin or soak there" WAIT,
-			       cpus->id[cpu], busiest_find());
+		return text_of(NEVER_SLEEPS, cpus->id[cpu], wait_for_others(), busiest_find());
 	if (others > doubt) {
 		*missing = UNSAFE_BASELINE_BUSY;
-		return text_of(
-			"the machine is busy, or another program measures now: others had %.0f%% of "
-			"a CPU in a trial" WAIT,
-			100 * others, busiest_find());
+		return text_of(IS_BUSY, 100 * others, wait_for_others(), busiest_find());
 	}
 	if (!t.woken)
-		return text_of(
-			"BPF programs do not see the interrupts that end the sleep of CPU %d",
-			cpus->id[cpu]);
-	return text_of("%s not measure the idle time of CPU %d (%.0f%% beside work of %.0f%%)%s",
-		       clock != NULL ? "BPF programs do" : "the kernel does", cpus->id[cpu],
-		       100 * (t.awake - rest.awake), 100 * t.worked, busiest_find());
+		return text_of(NOT_SEEN, cpus->id[cpu]);
+	return text_of(NOT_RIGHT, clock != NULL ? "BPF programs do" : "the kernel does",
+		       cpus->id[cpu]);
 }
 
 /* The first of these CPUs that /proc/stat lacks; -1: none. */
@@ -273,7 +284,7 @@ static const char *start(struct instrument *in, const struct cpus *cpus)
 	in->whole = cpus_are_all(cpus);
 	in->online = cpus->n == sysconf(_SC_NPROCESSORS_ONLN) ? cpus->n : CPUS_MAX;
 	if (missing >= 0)
-		return text_of("--idle: " NOT_COUNTED, missing);
+		return text_of("--idle: " NOT_COUNTED, missing, soak_instead());
 	sched_getaffinity(0, sizeof(bound), bound);
 	if (in->kind != &by_clock)
 		columns = cpu_times_check(cpus);
@@ -293,7 +304,7 @@ static const char *start(struct instrument *in, const struct cpus *cpus)
 		return text_of("--idle=clock: %s", clock);
 	if (in->missing != 0)
 		return text_of("--idle: %s", *clock != '\0' ? clock : columns);
-	return text_of("--idle: %s; %s; or " SOAK_INSTEAD, columns, clock);
+	return text_of(NEITHER, columns, clock, soak_instead());
 }
 
 /*

@@ -291,15 +291,15 @@ static const char *advice(int error)
 
 	switch (error) {
 	case EPERM:
-		if (kernel_permits(CAP_BPF, CAP_PERFMON))
+		if (geteuid() == 0 || kernel_permits(CAP_BPF, CAP_PERFMON))
 			return "forbidden by a lockdown, a security module or a container";
 		if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 			strcpy(self, program_invocation_name);
 		return text_of("become root, or run 'setcap cap_bpf,cap_perfmon+ep %s'",
 			       printable(self));
 	case E2BIG:
-		return "other programs have attached as many BPF programs as the kernel takes (38 "
-		       "to a function): end one";
+		return "other programs have attached all 38 BPF programs that a function takes: "
+		       "end one";
 	case EMFILE: return "raise the limit of open files (ulimit -n)";
 	case ENOSYS:
 	case EINVAL:
@@ -318,8 +318,7 @@ static const char *explain(const char *call, int error)
 	if (error == ENOTSUPP) /* strerror(3) does not know it */
 		error = EOPNOTSUPP;
 	help = advice(error);
-	return text_of("%s: %s%s%s", call, strerror(error), help != NULL ? ": " : "",
-		       help != NULL ? help : "");
+	return text_of("%s: %s", call, help != NULL ? help : strerror(error));
 }
 
 const char *idle_clock_open(struct idle_clock *c, int last)

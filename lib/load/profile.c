@@ -212,7 +212,7 @@ static const char *advice(const char *file, long value)
 		return permits ? "'sysctl kernel.kptr_restrict=1' first" : ALLOW;
 	if (permits || (is_events && value <= 0))
 		return "a seccomp filter, a lockdown, a security module or a container forbids it";
-	return "run it as root, or " ALLOW;
+	return geteuid() == 0 ? ALLOW : "run it as root, or " ALLOW;
 }
 
 /* Stores what is missing for events, or for the names of functions, and how to get it. */

@@ -118,9 +118,10 @@ void soaker_check_or_die(const struct soaker *s)
 /* Warns that the soakers may take CPU from other programs: each load is then unsafe. */
 static void warn_of_weight(struct soaker *s, const char *what, int error)
 {
-	warnx("the soakers may take CPU from other programs: %s: %s: loads are unsafe (weight): run "
-	      "as root, or use --idle",
-	      what, error > 0 ? strerror(error) : "it is inside a container");
+	warnx("the soakers may take CPU from other programs: %s: %s: loads are unsafe (weight): "
+	      "%suse --idle",
+	      what, error > 0 ? strerror(error) : "it is inside a container",
+	      geteuid() != 0 ? "run as root, or " : "");
 	s->weight = true;
 }
 

@@ -312,7 +312,7 @@ void run_gauge(struct run *r)
 	const char *why = gauge_wait_idle(&r->gauge, asked, &r->stop);
 
 	if (why != NULL && r->stop == 0)
-		die("%s", why);
+		die("nothing was sent: %s", why);
 	if (!gauge_is_wanted(asked) || (gauge_measures(&r->gauge) && !r->in_turn))
 		return;
 	gauge_stop(&r->gauge);

@@ -55,7 +55,7 @@ while again; do ( begin
 BUSY_TURNS=2
 # Whether a soaker is left no time at all or too little depends on the kernel.
 busy_by='\(; the busiest program was .* (pid [0-9]*), [0-9]*% of a CPU\)\?$'
-no_baseline="the load is not measured: .*: stop them, or wait until they rest (--wait-idle)$busy_by"
+no_baseline="the load is not measured: .*: end other programs, or give --wait-idle SECS$busy_by"
 undisturbed 'own baselines on a busy machine: the load is marked, and a line on stderr has the reason'
 while again; do ( begin
 	soaking "$cyclesoak" --json true

@@ -181,6 +181,11 @@ it 'cyclesoak COMMAND without descriptors for soakers: it runs, and its status s
 	grep -q '^cyclesoak: the load is not measured: cannot start the soakers: Too many open files' err
 	grep -q '^System load: not measured: the soakers could not be started: ' out
 ); ok
+it 'cyclesoak -1 COMMAND whose load is not measured: one line has the reason, and one that there is no figure'; ( begin
+	exits 125 "$unmeasured" --idle -1 true
+	counts -eq 1 grep -c 'the load is not measured: ' err
+	grep -x 'cyclesoak: -1, --once: there is no figure to print' err
+); ok
 it 'Ctrl-C while cyclesoak waits for an idle machine: it ends, and the command does not run'; ( begin
 	"$HELPERS/burn" 0 60 >burnt &
 	burner=$!

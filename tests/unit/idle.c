@@ -1,4 +1,5 @@
 #include "lib/load/cputime.h"
+#include "lib/load/kernel.h"
 
 static bool never_busy; /* the machine */
 
@@ -202,6 +203,32 @@ static void test_crowd(void)
 	ok(t.worked == 0, "a trial ends though other programs leave it no time to work");
 }
 
+/* Each message with its longest values: each reason of the columns stands beside each of the clock. */
+static void test_messages(void)
+{
+	static const char busiest[] =
+		"; the busiest program was name-of-a-task- (pid 4194304), 6400% of a CPU";
+	const char *columns[] = {text_of(NOT_RIGHT, "the kernel does", CPUS_MAX),
+				 "CPU 8191 is in nohz_full, and its idle time is not measured",
+				 "Linux 7.2.13+deb14-cloud-amd64 does not measure idle time"};
+	const char *clock[] = {KERNEL_BTF ": No such file or directory: the kernel needs "
+					  "CONFIG_DEBUG_INFO_BTF",
+			       SILENCED, text_of(NOT_SEEN, CPUS_MAX),
+			       text_of(NOT_RIGHT, "BPF programs do", CPUS_MAX)};
+	size_t i;
+
+	for (i = 0; i < LENGTH(columns) * LENGTH(clock); i++)
+		ok(is_short(text_of(NEITHER, columns[i % LENGTH(columns)],
+				    clock[i / LENGTH(columns)], soak_instead())),
+		   "two reasons take three lines: %zu", i);
+	ok(strlen(clock[0]) <= WHY_MOST, "tests of the clock know the longest");
+	ok(is_short(text_of("--idle: " NOT_COUNTED, CPUS_MAX, soak_instead())) &&
+		   is_short(text_of("--idle: " NEVER_SLEEPS, CPUS_MAX, wait_for_others(),
+				    busiest)) &&
+		   is_short(text_of("--idle: " IS_BUSY, 100., wait_for_others(), busiest)),
+	   "so do those about other programs");
+}
+
 /* The kernel here may measure or not: the trial says which, and why. */
 static void test_trial(void)
 {
@@ -233,4 +260,4 @@ static void test_trial(void)
 }
 
 TESTS(test_baseline, test_deviation, test_readings, test_elsewhere, test_away, test_width,
-      test_clock, test_crowd, test_trial)
+      test_clock, test_crowd, test_messages, test_trial)

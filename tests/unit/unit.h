@@ -47,6 +47,24 @@ static struct {
 	const char *text; /* that was compared last */
 } done_so_far;
 
+/* That a load is not measured takes three lines of 80 columns at most. */
+#define WHY_MOST 92 /* characters of a reason that stands beside another */
+
+static inline bool is_short(const char *why)
+{
+	const char *word;
+	int lines = 1, column = (int)strlen("cyclesoak: the load is not measured:"), n;
+
+	for (word = why; *word != '\0'; word += n + (word[n] == ' ')) {
+		n = (int)strcspn(word, " ");
+		lines += column + 1 + n > 80;
+		column = column + 1 + n > 80 ? n : column + 1 + n;
+	}
+	if (lines > 3)
+		printf("# %d lines: %s\n", lines, why);
+	return lines <= 3;
+}
+
 /* For LeakSanitizer: a program reads its options once, and has them to its end; a test reads many. */
 const char *__lsan_default_suppressions(void); /* NOLINT(bugprone-reserved-identifier) */
 const char *__lsan_default_suppressions(void)  /* NOLINT(bugprone-reserved-identifier) */
