@@ -15,6 +15,8 @@ static int die_status; /* 0: EXIT_FAILURE, or EXIT_USAGE */
 static const char *die_place;
 static void (*die_hook)(void *arg, const char *why);
 static void *die_arg;
+static _Thread_local void (*die_taker)(
+	const char *why);             /* of this thread; NULL: the program ends */
 static _Atomic bool output_has_ended; /* the program only waits for who reads it */
 static bool report_failed;            /* what was last printed could not be written */
 
@@ -22,6 +24,11 @@ void die_init(void (*hook)(void *arg, const char *why), void *arg)
 {
 	die_hook = hook;
 	die_arg = arg;
+}
+
+void die_is_for(void (*taker)(const char *why))
+{
+	die_taker = taker;
 }
 
 void die_about(const char *place)
@@ -110,9 +117,12 @@ void die_of(int error, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, DIE_MAX, fmt, ap);
 	va_end(ap);
-	die_line(why, why);
+	if (die_taker == NULL)
+		die_line(why, why);
 	if (error > 0)
 		string_append(why, sizeof(why), ": %s", strerror(error));
+	if (die_taker != NULL)
+		die_taker(why);
 	while (first == NULL && (output_has_ended || atomic_flag_test_and_set(&begun)))
 		pause();
 	output_keep();

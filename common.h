@@ -66,6 +66,12 @@ void die_with(int status);
 /* Returns the status with which die() exits. */
 int die_failure(void);
 
+/*
+ * From now on die() in this thread calls `taker` instead, with the error, which is behind the place that die_about() has.  It
+ * must not return.
+ */
+void die_is_for(void (*taker)(const char *why));
+
 /* From now on the line of die() begins with the place that it is about; NULL: with none. */
 void die_about(const char *place);
 

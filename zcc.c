@@ -32,7 +32,7 @@ static void catch_signals(void)
 
 int main(int argc, char **argv)
 {
-	struct send_report rep = {.opt = &opt, .lock = REPORT_LOCK};
+	struct send_report rep = {.opt = &opt};
 	struct trials trials = {
 		.opt = &opt, .run = &run, .report = &rep, .connected = catch_signals};
 	char why[DIE_MAX];
@@ -62,6 +62,5 @@ int main(int argc, char **argv)
 		settings_finish(run.stop);
 	if (error != NULL)
 		warnx("%s", printable(error));
-	/* Threads of a run that is broken may still use what main has. */
-	exit(error == NULL ? trials.comparison.status : EXIT_FAILURE);
+	return error == NULL ? trials.comparison.status : EXIT_FAILURE;
 }

@@ -7,11 +7,10 @@
 #define LOCK_NS    2000000000u  /* for which another program may still have the lock */
 #define LOCK_FILE  "/dev/zero"
 
-enum { TO_RESTORE, RESTORING, RESTORED, FAILED }; /* states of the base */
-
-static _Atomic int base;
-static struct settings *entered; /* whose commands were begun; NULL: none were */
-static int lock = -1;            /* the descriptor that has the lock of the machine's settings */
+static struct settings
+	*entered;       /* whose commands were begun since the base was in force; or NULL */
+static bool has_failed; /* the base could not be restored */
+static int lock = -1;   /* the descriptor that has the lock of the machine's settings */
 
 const char *setting_add(struct settings *s, char *text)
 {
@@ -144,7 +143,6 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX])
 	error = prepare(s, why);
 	if (error != NULL)
 		return error;
-	base = TO_RESTORE;
 	s->present = -1;
 	pid = shell_start(c->command, NULL, i == 0 ? SHELL_STAYS : SHELL_PRINTS);
 	if (pid < 0) {
@@ -190,16 +188,15 @@ static void print_line(const char *before, const char *name, const char *behind,
 
 bool settings_restore(bool by_signal)
 {
-	struct settings *s = entered;
-	int state = TO_RESTORE;
+	const struct settings *s;
 	sigset_t all, before;
 	const char *error;
 
-	if (s == NULL)
-		return true;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	if (atomic_compare_exchange_strong(&base, &state, RESTORING)) {
+	s = entered;
+	entered = NULL;
+	if (s != NULL) {
 		if (by_signal && s->present != 0)
 			print_line("ending; restoring '", s->all[0].name, "', for 30 s at most",
 				   "");
@@ -207,13 +204,10 @@ bool settings_restore(bool by_signal)
 		if (error != NULL)
 			print_line("--setting ", s->all[0].name, " is not restored: ", error);
 		unlock();
-		base = error == NULL ? RESTORED : FAILED;
+		has_failed = error != NULL;
 	}
-	/* Another thread may restore the base, and then ends the program. */
-	while (base == RESTORING)
-		sleep_ns(SHELL_LOOK_NS);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return base == RESTORED;
+	return !has_failed;
 }
 
 void settings_die_of(int sig)

@@ -41,7 +41,7 @@ const char *setting_enter(struct settings *s, int i, char why[DIE_MAX]);
  * Restores the base if a command was begun, and another setting may be in force: ends the command that runs, and runs
  * that of the base, for 30 seconds at most, in which signals wait.  Returns false, with a line on stderr, if that fails.
  * If a signal is the reason it prints a line before.  Only the first call does anything; others return the same.  A
- * signal handler may call it.
+ * signal handler of the main thread may call it, which alone calls the functions of this part.
  */
 bool settings_restore(bool by_signal);
 

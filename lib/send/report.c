@@ -218,12 +218,6 @@ void report_clear_progress(struct send_report *r)
 	r->has_progress = false;
 }
 
-void report_die(struct send_report *r, const char *why)
-{
-	pthread_mutex_lock(&r->lock);
-	report_end_error(r, why);
-}
-
 void report_end_error(struct send_report *r, const char *why)
 {
 	report_clear_progress(r);
@@ -259,12 +253,9 @@ void report_interval(struct send_report *r, const struct stream_result *stream,
 		     const struct figures *sum, double start, bool measured)
 {
 	struct json *j = &r->json;
-	bool comma, begun;
+	const bool comma = j->comma, begun = r->intervals.begun;
 	int i;
 
-	pthread_mutex_lock(&r->lock);
-	comma = j->comma;
-	begun = r->intervals.begun;
 	if (r->opt->json) {
 		json_open(j, NULL, '{');
 		json_open(j, "streams", '[');
@@ -283,7 +274,6 @@ void report_interval(struct send_report *r, const struct stream_result *stream,
 		j->comma = comma;
 		r->intervals.begun = begun;
 	}
-	pthread_mutex_unlock(&r->lock);
 }
 
 /*

@@ -3,7 +3,7 @@
  * each end, or JSON; intervals, progress.
  *
  *	why = result_check(&result, streams, buf);
- *	report = (struct send_report){.opt = opt, .lock = REPORT_LOCK};
+ *	report = (struct send_report){.opt = opt};
  *	report_start(&report, &target, &result);
  *	report_interval(&report, streams, &sum, start, true);
  *	report_end(&report, &result, NULL);
@@ -61,15 +61,11 @@ const char *result_check(const struct send_result *res, int streams, char why[DI
  */
 const struct figures *result_host(const struct send_result *res);
 
-/* The initial value of a report's lock: the main thread may die while it writes an interval. */
-#define REPORT_LOCK PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
-
 struct send_report {
 	const struct send_options *opt;
-	pthread_mutex_t lock; /* of the report, which a thread that dies ends, while streams send */
 	struct json json;
-	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
-	bool has_warned;           /* a line said that a transfer was short */
+	bool has_progress; /* a line of progress is where the next line is to be printed */
+	bool has_warned;   /* a line said that a transfer was short */
 	_Atomic bool has_warned_of_tcp; /* a line said that the server has no Multipath TCP */
 	struct environment environment; /* of a report in JSON, or with -d */
 	bool fails;   /* the run that is reported failed: no row of a comparison has its figures */
@@ -77,12 +73,6 @@ struct send_report {
 	struct intervals intervals; /* their table, as text */
 	int run, runs; /* of a comparison: the run under way, from 1, and all of them at most */
 };
-
-/*
- * Ends the report of a program that dies, in any thread, and keeps its lock: the main thread may be
- * writing an interval.
- */
-void report_die(struct send_report *r, const char *why);
 
 /* Ends the report of a run without figures, which failed.  Another one may follow. */
 void report_end_error(struct send_report *r, const char *why);

@@ -295,8 +295,10 @@ static void request_all(struct request_run *rr)
 	rr->last_ns = r->start_ns;
 	rr->report->intervals = (struct intervals){
 		.period = r->opt->interval, .timestamps = r->opt->timestamps, .requests = true};
-	while (r->running > 0)
+	while (r->running > 0 && !r->is_broken)
 		run_step(r, event, 2, rr);
+	if (r->is_broken)
+		die("%s", r->failure);
 	if (r->opt->interval > 0)
 		on_interval(rr, now_ns());
 	run_end(r);

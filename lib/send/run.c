@@ -13,7 +13,7 @@
 #define UNSENT_SECONDS 0.05 /* the time at --pace of the data that wait to be sent, at most */
 #define TRY_SECONDS    3.0  /* of one address, at most, with --wait-server */
 #define TRY_PAUSE_MS   100
-#define LOOK_NS        1000000u /* how often the end of a reading is looked for */
+#define LOOK_NS        1000000u /* how often the end of a thread is looked for */
 #define TRY_CLOSE_MS                                                                               \
 	1000 /* for which a server may take to close a connection that it was tried with */
 
@@ -323,8 +323,7 @@ void run_gauge(struct run *r)
 void run_close(struct run *r)
 {
 	gauge_close(&r->gauge);
-	if (!r->is_broken) /* its threads still wake whoever has the descriptor */
-		close(r->wake);
+	close(r->wake);
 }
 
 static struct worker *worker_at(const struct run *r, int i)
@@ -332,8 +331,15 @@ static struct worker *worker_at(const struct run *r, int i)
 	return (struct worker *)(void *)(r->workers + (size_t)i * r->worker_size);
 }
 
-static __thread jmp_buf end_of_worker; /* where the thread of a stream that failed ends */
-static __thread bool is_worker;        /* it is set */
+static _Thread_local struct run *own_run; /* of the thread; NULL: it is no worker that has begun */
+static _Thread_local jmp_buf end_of_worker; /* where it ends if it has failed */
+
+/* What a worker dies of breaks its run, without figures, and the main thread decides what becomes of the program. */
+static void take_death(const char *why)
+{
+	own_run->has_died = true;
+	run_break(own_run, "%s", why);
+}
 
 static void *worker_main(void *arg)
 {
@@ -342,10 +348,11 @@ static void *worker_main(void *arg)
 
 	cpu_bind_or_die(&r->opt->bind, w->number);
 	pthread_barrier_wait(&r->barrier);
-	is_worker = true;
-	if (setjmp(end_of_worker) != 0)
-		return NULL;
-	r->work(w);
+	own_run = r;
+	if (setjmp(end_of_worker) == 0) {
+		die_is_for(take_death);
+		r->work(w);
+	}
 	atomic_fetch_sub(&r->running, 1);
 	eventfd_write(r->wake, 1);
 	return NULL;
@@ -355,18 +362,19 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	       double seconds)
 {
 	struct worker *w;
-	sigset_t stop, before;
+	sigset_t all, before;
 	int i, e;
 
 	r->work = work;
 	r->workers = workers;
 	r->worker_size = size;
 	r->running = r->measuring = r->opt->streams;
-	r->is_measured = false;
+	r->is_broken = r->has_failed = r->has_died = false;
 	pthread_barrier_init(&r->barrier, NULL, (unsigned)r->opt->streams + 1);
-	/* The main thread alone takes a signal that ends the run. */
-	stop_signals(&stop);
-	pthread_sigmask(SIG_BLOCK, &stop, &before);
+	/* The main thread alone takes signals, as only it restores a setting; but who does what is wrong is told. */
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
 	for (i = 0; i < r->opt->streams; i++) {
 		w = worker_at(r, i);
 		w->number = i;
@@ -415,46 +423,30 @@ void run_step(struct run *r, struct event *e, int events, void *arg)
 		shutdown(worker_at(r, i)->sock, r->how);
 }
 
-/* Ends what is measured of a run that is broken, unless a thread does so. */
-static void end_broken(struct run *r)
+/* Resets a connection, by which the kernel also gives up what it still has to send: tcp(7), connect(2). */
+static void reset(int sock)
 {
-	if (atomic_exchange(&r->measuring, 0) > 0)
-		gauge_end(&r->gauge);
-	else
-		while (!r->is_measured)
-			sleep_ns(LOOK_NS);
+	const struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+	if (connect(sock, &none, sizeof(none)) != 0) /* TLS lacks it */
+		shutdown(sock, SHUT_RDWR);
 }
 
 void run_end(struct run *r)
 {
 	int i, time_up = TIME_UP;
 
-	if (r->is_broken) {
-		end_broken(r);
-		return;
-	}
+	if (r->is_broken && atomic_exchange(&r->measuring, 0) > 0)
+		gauge_end(&r->gauge);
+	for (; r->is_broken && r->running > 0; sleep_ns(LOOK_NS))
+		for (i = 0; i < r->opt->streams; i++)
+			reset(worker_at(r, i)->connection); /* whatever the thread waits for */
 	for (i = 0; i < r->opt->streams; i++)
 		pthread_join(worker_at(r, i)->thread, NULL);
 	pthread_barrier_destroy(&r->barrier);
 	if (r->cport > 0) /* the ports of this run may rest in TIME_WAIT */
 		r->cport += r->opt->streams;
 	atomic_compare_exchange_strong(&r->stop, &time_up, 0);
-}
-
-void run_clear(struct run *r)
-{
-	int i, time_up = TIME_UP;
-
-	for (i = 0; i < r->opt->streams; i++)
-		while (pthread_tryjoin_np(worker_at(r, i)->thread, NULL) != 0) {
-			shutdown(worker_at(r, i)->sock, SHUT_RDWR); /* whatever it waits for */
-			sleep_ns(LOOK_NS);
-		}
-	pthread_barrier_destroy(&r->barrier);
-	if (r->cport > 0)
-		r->cport += r->opt->streams;
-	atomic_compare_exchange_strong(&r->stop, &time_up, 0);
-	r->is_broken = r->has_failed = false;
 }
 
 void run_baseline_after(struct run *r)
@@ -474,7 +466,7 @@ void run_stop(struct run *r, int why)
 	errno = e;
 }
 
-void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
+void run_break(struct run *r, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -485,10 +477,8 @@ void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
 		r->is_broken = true;
 		eventfd_write(r->wake, 1);
 	}
-	if (pthread_equal(pthread_self(), worker) && is_worker)
+	if (own_run != NULL)
 		longjmp(end_of_worker, 1);
-	while (pthread_equal(pthread_self(), worker)) /* it is no thread of run_start() */
-		pause();
 }
 
 bool run_hold(struct run *r)
@@ -503,10 +493,8 @@ bool run_hold(struct run *r)
 /* The main thread would come too late to read the host's figures. */
 void run_measured(struct run *r)
 {
-	if (atomic_fetch_sub(&r->measuring, 1) == 1) {
+	if (atomic_fetch_sub(&r->measuring, 1) == 1)
 		gauge_end(&r->gauge);
-		r->is_measured = true;
-	}
 }
 
 void run_host_figures(const struct run *r, struct figures *f)

@@ -35,6 +35,7 @@ struct worker {
 	pthread_t thread;
 	int number;
 	struct run *run;
+	int connection;   /* which is reset if the run is broken; -1: none */
 	_Atomic int sock; /* on which it may block, and which a stop is to shut down; -1: none */
 };
 
@@ -43,6 +44,7 @@ struct run {
 	int cport;        /* the own port of the run's first connection; 0: the kernel's choice */
 	_Atomic int stop; /* 0, TIME_UP, or the signal that interrupts */
 	_Atomic bool is_broken, has_failed; /* a thread failed, and has stored why */
+	_Atomic bool has_died;              /* a thread called die(): the run has no figures */
 	char failure[DIE_MAX];              /* of a thread, or of a connection; or empty */
 	int how;            /* SHUT_WR or SHUT_RD: what a stop does to the workers' sockets */
 	uint64_t shut_ns;   /* when a call that still blocks is ended; 0: the run has not stopped */
@@ -53,9 +55,8 @@ struct run {
 	char *workers;
 	size_t worker_size;
 	pthread_barrier_t barrier;
-	_Atomic int measuring;    /* threads whose figures are not final */
-	_Atomic bool is_measured; /* the last of them has ended what is measured */
-	_Atomic int running;      /* threads that are not at their end */
+	_Atomic int measuring; /* threads whose figures are not final */
+	_Atomic int running;   /* threads that are not at their end */
 	int wake; /* eventfd(2), readable once a thread has come to its end, or a signal came */
 	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
 	uint64_t due_ns;           /* when the event was due that is handled now */
@@ -122,13 +123,10 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 void run_step(struct run *r, struct event *e, int events, void *arg);
 
 /*
- * Waits for the threads' ends.  If the time was up, it sets r->stop to 0 again.  Those of a broken run go on, or wait,
- * until run_clear() or the end of the program, which reset their connections: what is measured ends here.
+ * Waits for the threads' ends, for which it resets the connections of a broken run.  If the time was up, it sets r->stop to 0
+ * again.
  */
 void run_end(struct run *r);
-
-/* Ends the threads of a broken run, so that another run may follow. */
-void run_clear(struct run *r);
 
 /*
  * Measures the idle machine after the run, if there is no calibration.  A signal ends that: the load
@@ -152,11 +150,10 @@ void run_measured(struct run *r);
 void run_stop(struct run *r, int why);
 
 /*
- * Breaks the run: stores why, unless that is known already, and wakes the main thread, which reports what was measured and
- * ends the program.  A worker does not return from it, so that its connection is reset at that end.
+ * Breaks the run: stores why, unless that is known already, and wakes the main thread, which reports what was measured.  A
+ * worker does not return from it: its thread ends.  die() in a worker does the same, and the run has no figures.
  */
-void run_break(struct run *r, pthread_t worker, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+void run_break(struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Stores what the host did between the marks of r->gauge. */
 void run_host_figures(const struct run *r, struct figures *f);

@@ -120,17 +120,17 @@ void stream_sample(struct stream *st)
 	s->waits.max_cwnd = fmax(s->waits.max_cwnd, t->cwnd);
 }
 
-void stream_begin(struct stream *st, struct stream_mark mark)
+void stream_begin(struct stream *st)
 {
-	st->begin = mark;
-	st->samples = (struct samples){.last = mark.tcp};
+	st->begin = st->last = st->mark;
+	st->samples = (struct samples){.last = st->mark.tcp};
 }
 
-void stream_interval(struct stream *st, const struct stream_mark *end)
+void stream_interval(struct stream *st)
 {
 	const struct stream_mark last = st->last;
 
-	st->last = *end;
+	st->last = st->mark;
 	if (st->phase >=
 	    STREAM_MEASURED) /* the server may still acknowledge what an interruption cut */
 		st->last.bytes = st->end.bytes;
@@ -141,22 +141,17 @@ void stream_interval(struct stream *st, const struct stream_mark *end)
 
 /*
  * Counts of the connection are those since the warm-up; the connection may have ended before it.  Of what no counter
- * of the kernel has, the samples have the shares that they saw.  The thread of a stream that is not at its end may still
- * write what it has measured; what a call that blocks has sent is in no count then.
+ * of the kernel has, the samples have the shares that they saw.
  */
 void stream_figures(struct stream *st)
 {
 	const bool is_final = st->phase >= STREAM_MEASURED;
-	const struct stream_mark end = is_final ? st->end : stream_mark(st);
-	struct stream_result *res = st->result;
-	struct figures *f = &res->sent;
+	const struct stream_mark *end = is_final ? &st->end : &st->mark;
+	struct figures *f = &st->result->sent;
 	struct samples *s = &st->samples;
 	double rest;
 
-	stream_figures_between(&st->begin, &end, is_final ? &st->tcp : &end.tcp, f);
-	res->has_receipt = is_final && st->has_receipt;
-	if (is_final)
-		res->received = st->received;
+	stream_figures_between(&st->begin, end, is_final ? &st->tcp : &end->tcp, f);
 	if (st->phase == STREAM_DONE)
 		f->zerocopy = st->sender.zerocopy;
 	rest = fmax(f->tcp.busy - f->tcp.rwnd_limited - f->tcp.sndbuf_limited, 0);
@@ -169,16 +164,16 @@ void stream_figures(struct stream *st)
 	f->waits.mean_cwnd /= (double)s->n;
 	if (isnan(f->tcp.busy)) /* of several subflows: what was sampled is of the first alone */
 		set_unknown(&f->waits, sizeof(f->waits));
-	stalls_end(&s->watch, end.ns);
+	stalls_end(&s->watch, end->ns);
 	f->stalls = (double)s->watch.stalls.n;
 	f->longest_stall = (double)s->watch.stalls.longest_ns / 1e3;
 	f->tcp.rcv_ooo = NAN; /* it is of what this end received */
 	/* A mark has the headers of a file as its bytes until headers_send() has counted them. */
-	f->warmup = st->begin.bytes < end.bytes ? st->begin.bytes : end.bytes;
+	f->warmup = st->begin.bytes < end->bytes ? st->begin.bytes : end->bytes;
 	strcpy(f->method, st->sender.method->name);
 	if (st->opt->bind.n > 0)
 		f->cpu = cpu_of(&st->opt->bind, st->worker.number);
-	f->tls.records = end.records - st->begin.records;
+	f->tls.records = end->records - st->begin.records;
 	if (st->opt->tls != NULL) {
 		strcpy(f->tls.version, TLS_VERSION);
 		strcpy(f->tls.cipher, st->opt->tls->name);
@@ -191,22 +186,33 @@ void stream_figures(struct stream *st)
  */
 
 /* Breaks the transfer.  Only the main thread, which may watch the stream meanwhile, returns from it. */
-#define stream_fail(st, ...) run_break((st)->worker.run, (st)->worker.thread, __VA_ARGS__)
+#define stream_fail(st, ...) run_break((st)->worker.run, __VA_ARGS__)
+
+/* Why the server has rejected the stream, by its receipt; NULL: it has not. */
+static const char *refusal(const struct figures *received)
+{
+	static const char *const reasons[][2] = {
+		{REFUSED_FULL, "the server has reached its limit of clients (zcs --max-clients)"},
+		{REFUSED_ADDRESS, "the server does not serve this address (zcs --allow)"},
+		{REFUSED_METHOD,
+		 "the server lacks what its method needs (zcs -m, which says more there)"},
+		{REFUSED_TLS, "the server has another cipher, or lacks this one (zcs --tls)"},
+	};
+	const char *word = received->refused;
+	size_t i;
+
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (strcmp(word, reasons[i][0]) == 0)
+			word = reasons[i][1];
+	return word[0] != '\0' ? text_of("rejected: %s", word) : NULL;
+}
 
 static void die_if_refused(const struct stream *st, const struct figures *received)
 {
-	const char *word = received->refused;
+	const char *why = refusal(received);
 
-	if (strcmp(word, REFUSED_FULL) == 0)
-		word = "the server has reached its limit of clients (zcs --max-clients)";
-	else if (strcmp(word, REFUSED_ADDRESS) == 0)
-		word = "the server does not serve this address (zcs --allow)";
-	else if (strcmp(word, REFUSED_METHOD) == 0)
-		word = "the server lacks what its method needs (zcs -m, which says more there)";
-	else if (strcmp(word, REFUSED_TLS) == 0)
-		word = "the server has another cipher, or lacks this one (zcs --tls)";
-	if (word[0] != '\0')
-		die("%s: rejected: %s", st->peer, word);
+	if (why != NULL)
+		die("%s: %s", st->peer, why);
 }
 
 /*
@@ -339,32 +345,33 @@ static void set_cork(const struct stream *st, int on)
 		die_errno("TCP_CORK");
 }
 
+static uint32_t warmup_loops(const struct stream *st)
+{
+	return (uint32_t)lround(st->opt->warmup * 1e9 / WIRE_WARMUP_NS);
+}
+
 /* The first header. */
 static uint32_t loops_header(const struct stream *st)
 {
 	const struct send_options *opt = st->opt;
 
-	return opt->seconds > 0 || opt->bytes > 0
-		       ? WIRE_FOREVER
-		       : opt->loops + (uint32_t)lround(opt->warmup * 1e9 / WIRE_WARMUP_NS);
+	return opt->seconds > 0 || opt->bytes > 0 ? WIRE_FOREVER : opt->loops + warmup_loops(st);
 }
 
 /* Sends the whole of the wire, up to the last byte or a stop. */
 static void send_loops(struct stream *st)
 {
-	const struct send_options *opt = st->opt;
-	const uint32_t warmup = (uint32_t)lround(opt->warmup * 1e9 / WIRE_WARMUP_NS);
+	const uint32_t loops = loops_header(st), warmup = warmup_loops(st);
 	struct headers h = {.len = 0};
-	const bool is_endless = opt->seconds > 0 || opt->bytes > 0;
-	uint32_t loops = 0;
+	uint32_t loop;
 	size_t i;
 
-	if (opt->tls == NULL)
-		headers_add(st, &h, loops_header(st));
-	for (i = 0; i < warmup; i++)
+	if (st->opt->tls == NULL)
+		headers_add(st, &h, loops);
+	for (loop = 0; loop < warmup; loop++)
 		headers_add(st, &h, 0);
 	while (!sender_stopped(&st->sender) && st->left > 0 &&
-	       (is_endless || loops++ < opt->loops)) {
+	       (loops == WIRE_FOREVER || loop++ < loops)) {
 		headers_add(st, &h, st->set->entries);
 		set_cork(st, 1);
 		for (i = 0; i < st->set->n && st->left > 0 && !sender_stopped(&st->sender); i++)
@@ -383,58 +390,59 @@ static void send_loops(struct stream *st)
 #define HELLO_SECONDS 5
 #define NO_HELLO      "is it a zcs --tls, of version 2.0 or later?"
 
-/* Waits for the server's answer, as long as HELLO_SECONDS.  Returns its first byte; 0 if a signal came. */
-static unsigned char wait_for_answer(const struct stream *st)
+/* Waits for the server's answer, as long as HELLO_SECONDS or until a signal, and stores its first byte. */
+static const char *wait_for_answer(const struct stream *st, unsigned char *first)
 {
 	struct pollfd p = {.fd = st->sender.sock, .events = POLLIN};
 	const uint64_t until = time_after(now_ns(), HELLO_SECONDS);
-	unsigned char first = 0;
 	int n;
 
 	do
 		n = poll(&p, 1, TICK_MS);
 	while (n <= 0 && *st->sender.stop == 0 && now_ns() < until);
 	if (*st->sender.stop > 0)
-		return 0;
+		return "interrupted";
 	if (n <= 0)
-		die("%s: no answer to the hello of --tls in %d s: " NO_HELLO, st->peer,
-		    HELLO_SECONDS);
-	if (recv(st->sender.sock, &first, 1, MSG_PEEK) != 1)
-		die("%s: closed at the hello of --tls: " NO_HELLO, st->peer);
-	return first;
+		return text_of("no answer to the hello of --tls in %d s: " NO_HELLO, HELLO_SECONDS);
+	if (recv(st->sender.sock, first, 1, MSG_PEEK) != 1)
+		return "closed at the hello of --tls: " NO_HELLO;
+	return NULL;
 }
 
-void stream_hello(struct stream *st)
+const char *stream_hello(struct stream *st)
 {
 	const struct tls_cipher *c = st->opt->tls;
 	const int sock = st->sender.sock;
-	unsigned char header[WIRE_HEADER];
+	unsigned char header[WIRE_HEADER], first = 0;
 	char line[RECEIPT_MAX], wanted[64];
 	struct figures received;
+	const char *why;
 	bool encrypted;
 	ssize_t n;
 
 	if (tls_start(sock, c, TLS_TO_SERVER, TLS_SENDS) != 0)
-		die("%s: --tls: %s", st->peer, tls_explain(c, errno));
+		return text_of("--tls: %s", tls_explain(c, errno));
 	wire_put(header, loops_header(st));
 	if (send(sock, header, sizeof(header), 0) != (ssize_t)sizeof(header))
-		die_errno("%s: the hello of --tls", st->peer);
+		return text_of("the hello of --tls: %s", strerror(errno));
 	st->headers = sizeof(header);
-	encrypted = wait_for_answer(st) == 0x17;
-	if (*st->sender.stop > 0)
-		return;
+	why = wait_for_answer(st, &first);
+	if (why != NULL)
+		return why;
+	encrypted = first == 0x17;
 	if (encrypted && tls_start(sock, c, TLS_TO_CLIENT, TLS_RECEIVES) != 0)
-		die("%s: --tls: %s", st->peer, tls_explain(c, errno));
+		return text_of("--tls: %s", tls_explain(c, errno));
 	n = TEMP_FAILURE_RETRY(recv(sock, line, sizeof(line), 0));
 	snprintf(wanted, sizeof(wanted), "tls=%s\n", c->name);
 	if (encrypted && n == (ssize_t)strlen(wanted) && memcmp(line, wanted, (size_t)n) == 0) {
-		st->begin = stream_mark(st);
+		st->mark = stream_mark(st);
 		st->encrypts = tls_place(sock, TLS_SENDS);
-		return;
+		return NULL;
 	}
 	if (!encrypted && n > 0 && receipt_parse(line, (size_t)n, &received) == NULL)
-		die_if_refused(st, &received);
-	die("%s: the answer to the hello of --tls is not that of a zcs: " NO_HELLO, st->peer);
+		why = refusal(&received);
+	return why != NULL ? why
+			   : "the answer to the hello of --tls is not that of a zcs: " NO_HELLO;
 }
 
 /*
@@ -448,13 +456,14 @@ void stream_hello(struct stream *st)
  */
 static void take_receipt(struct stream *st, const char *buf, size_t len, bool closed)
 {
-	const char *why = len > 0 ? receipt_parse(buf, len, &st->received) : NULL;
+	struct figures *f = &st->result->received;
+	const char *why = len > 0 ? receipt_parse(buf, len, f) : NULL;
 	const uint64_t left = unacknowledged(st);
 	double lost;
 	const bool is_slow = st->opt->pace > 0 && st->opt->pace < SLOW_PACE;
 
 	if (len > 0 && why == NULL)
-		die_if_refused(st, &st->received);
+		die_if_refused(st, f);
 	if (closed && left > 0)
 		stream_fail(
 			st,
@@ -468,12 +477,12 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 			st,
 			"%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
 			st->peer, why);
-	st->has_receipt = len > 0 && why == NULL;
+	st->result->has_receipt = len > 0 && why == NULL;
 	/* A call of TLS that a stop has ended may count what was in no complete record. */
-	lost = (double)st->sender.bytes - (double)(st->received.bytes + st->received.warmup);
-	if (st->opt->tls != NULL && st->has_receipt && *st->sender.stop != 0 && lost > 0 &&
+	lost = (double)st->sender.bytes - (double)(f->bytes + f->warmup);
+	if (st->opt->tls != NULL && st->result->has_receipt && *st->sender.stop != 0 && lost > 0 &&
 	    lost <= (double)st->sender.chunk)
-		st->sender.bytes = st->received.bytes + st->received.warmup;
+		st->sender.bytes = f->bytes + f->warmup;
 }
 
 /* Ends the counts; what the stream waits for afterwards is in none of them. */
@@ -593,5 +602,6 @@ void stream_open(struct stream *st, int sock, uint64_t chunk, const _Atomic int 
 	if (opt->bytes == 0)
 		st->left = UINT64_MAX;
 	sender_open(&st->sender, opt->method, sock, chunk, opt->streams, stop);
-	st->begin = stream_mark(st);
+	st->worker.connection = sock;
+	st->mark = stream_mark(st);
 }

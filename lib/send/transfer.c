@@ -11,8 +11,7 @@
  */
 
 /* Reports the interval from the last one's end to the marks and the sample of the load that end it. */
-static void report_until(struct transfer *t, const struct stream_mark *end,
-			 const struct load_sample *load)
+static void report_until(struct transfer *t, const struct load_sample *load)
 {
 	const double start = seconds_between(t->run->start_ns, t->stream[0].last.ns);
 	struct gauge *g = &t->run->gauge;
@@ -21,7 +20,7 @@ static void report_until(struct transfer *t, const struct stream_mark *end,
 
 	figures_init(&sum);
 	for (i = 0; i < t->opt->streams; i++) {
-		stream_interval(&t->stream[i], &end[i]);
+		stream_interval(&t->stream[i]);
 		figures_add(&sum, &t->result.stream[i].interval);
 	}
 	sum.seconds = t->result.stream[0].interval.seconds;
@@ -43,15 +42,15 @@ static void end_intervals(struct transfer *t)
 	int i;
 
 	for (i = 0; i < t->opt->streams; i++) {
-		t->mark[i] = t->stream[i].end;
-		moved |= t->mark[i].bytes > t->stream[i].last.bytes;
-		ns = t->mark[i].ns > ns ? t->mark[i].ns : ns;
+		t->stream[i].mark = t->stream[i].end;
+		moved |= t->stream[i].end.bytes > t->stream[i].last.bytes;
+		ns = t->stream[i].end.ns > ns ? t->stream[i].end.ns : ns;
 	}
 	for (i = 0; i < t->opt->streams; i++)
-		t->mark[i].ns = ns;
+		t->stream[i].mark.ns = ns;
 	load = gauge_sample_of(g, &g->to, -1);
 	if (moved)
-		report_until(t, t->mark, &load);
+		report_until(t, &load);
 }
 
 /*
@@ -63,7 +62,7 @@ static void mark_all(struct transfer *t)
 	int i;
 
 	for (i = 0; i < t->opt->streams; i++)
-		t->mark[i] = stream_mark(&t->stream[i]);
+		t->stream[i].mark = stream_mark(&t->stream[i]);
 }
 
 /* The warm-up is over: what was sent before is in no figure, and the intervals begin anew. */
@@ -80,11 +79,9 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	gauge_begin(&r->gauge, r->interface);
 	load = gauge_sample_of(&r->gauge, &r->gauge.from, -1);
 	if (t->opt->interval > 0)
-		report_until(t, t->mark, &load);
-	for (i = 0; i < t->opt->streams; i++) {
-		stream_begin(&t->stream[i], t->mark[i]);
-		t->stream[i].last = t->mark[i];
-	}
+		report_until(t, &load);
+	for (i = 0; i < t->opt->streams; i++)
+		stream_begin(&t->stream[i]);
 	t->event[ON_INTERVAL].due_ns = time_after(now, t->opt->interval);
 	t->measuring = true;
 	run_measured(r);
@@ -103,7 +100,7 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 	if (now < r->end_ns || r->stop != 0) {
 		mark_all(t);
 		gauge_sample(&r->gauge, &load);
-		report_until(t, t->mark, &load);
+		report_until(t, &load);
 	}
 	return interval_after(r->due_ns, now, t->opt->interval);
 }
@@ -283,7 +280,6 @@ void transfer_run(struct transfer *t)
 	struct run *r = t->run;
 	int i;
 
-	t->mark = alloc_or_die((size_t)opt->streams, sizeof(*t->mark), "streams");
 	t->measuring = opt->warmup <= 0;
 	t->report->intervals = (struct intervals){.period = opt->interval,
 						  .timestamps = opt->timestamps,
@@ -294,18 +290,18 @@ void transfer_run(struct transfer *t)
 		  opt->seconds > 0 ? opt->warmup + opt->seconds : 0);
 	t->last = gauge_sample_of(&r->gauge, &r->gauge.from, -1);
 	for (i = 0; i < opt->streams; i++) {
-		t->stream[i].begin.ns = r->start_ns;
-		stream_begin(&t->stream[i], t->stream[i].begin);
-		t->stream[i].last = t->stream[i].begin;
+		t->stream[i].mark.ns = r->start_ns;
+		stream_begin(&t->stream[i]);
 	}
 	oversee(t);
+	if (r->is_broken) /* before the connections are reset */
+		mark_all(t);
 	run_end(r);
 	if (t->measuring && !r->is_broken) {
 		if (opt->interval > 0)
 			end_intervals(t);
 		run_baseline_after(r);
 	}
-	free(t->mark);
 	sum_up(t);
 }
 
@@ -328,6 +324,7 @@ bool transfer_open(struct transfer *t)
 	struct send_result *res = &t->result;
 	struct run *r = t->run;
 	struct stream *st;
+	const char *why;
 	int i, sock;
 
 	t->stream = alloc_or_die(n, sizeof(*t->stream), "streams");
@@ -350,10 +347,14 @@ bool transfer_open(struct transfer *t)
 		st->paced = opt->pace > 0 || strncmp(res->congestion, "bbr", 3) == 0;
 		st->left = opt->bytes / n + ((size_t)i < opt->bytes % n);
 		stream_open(st, sock, opt->chunk, &r->stop);
-		if (opt->tls != NULL)
-			stream_hello(st);
+		why = opt->tls != NULL ? stream_hello(st) : NULL;
 		if (r->stop > 0)
 			return false;
+		if (why != NULL) {
+			snprintf(r->failure, sizeof(r->failure), "%s: %s", st->peer, why);
+			close_streams(t, i + 1, true);
+			return false;
+		}
 	}
 	r->interface = res->target.interface;
 	sock = t->stream[0].sender.sock;
@@ -371,9 +372,5 @@ bool transfer_open(struct transfer *t)
 
 void transfer_close(struct transfer *t)
 {
-	const bool is_broken = t->run->is_broken;
-
-	if (is_broken)
-		run_clear(t->run);
-	close_streams(t, t->opt->streams, is_broken);
+	close_streams(t, t->opt->streams, t->run->is_broken);
 }

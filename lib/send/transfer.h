@@ -53,14 +53,15 @@ struct stream {
 	_Atomic uint64_t files;   /* entries of the wire that are sent */
 	_Atomic uint64_t headers; /* bytes of the wire that are not in files */
 	/* Written by the stream's own thread, and read by others once it is measured. */
-	struct stream_mark end;  /* of what is measured */
-	struct tcp_figures tcp;  /* TCP_INFO when all had been sent */
-	struct figures received; /* as the receipt has them */
-	bool has_receipt;
+	struct stream_mark end; /* of what is measured */
+	struct tcp_figures tcp; /* TCP_INFO when all had been sent */
+	/* Those of the main thread. */
+	struct stream_mark
+		mark; /* the latest: it begins or ends what is measured, or an interval */
 	struct stream_mark begin; /* of what is measured */
 	struct stream_mark last;  /* the end of the last interval */
 	uint64_t left;            /* bytes that it may still send */
-	const char *encrypts;     /* what does, with TLS: tls_place() */
+	const char *encrypts;     /* what does, with TLS: software or device */
 	bool paced;               /* the kernel spreads what is sent over the time */
 	uint64_t progress;        /* what the main thread saw when it looked last */
 	struct samples samples;
@@ -72,8 +73,8 @@ struct stream {
  */
 void stream_open(struct stream *st, int sock, uint64_t chunk, const _Atomic int *stop);
 
-/* Agrees with the server on TLS, before anything is measured, or dies. */
-void stream_hello(struct stream *st);
+/* Agrees with the server on TLS, before anything is measured.  Returns NULL or what is wrong. */
+const char *stream_hello(struct stream *st);
 
 /*
  * Sends all and waits for the receipt, in the stream's own thread.  What goes wrong breaks the run; a server that
@@ -87,11 +88,11 @@ struct stream_mark stream_mark(const struct stream *st);
 /* Looks at the stream, to learn what it waits for. */
 void stream_sample(struct stream *st);
 
-/* Begins what is measured with a mark, and forgets all samples before. */
-void stream_begin(struct stream *st, struct stream_mark mark);
+/* Begins what is measured, and an interval, with the stream's mark, and forgets all samples before. */
+void stream_begin(struct stream *st);
 
-/* Ends an interval of the stream at a mark, and stores its figures into its result. */
-void stream_interval(struct stream *st, const struct stream_mark *end);
+/* Ends an interval of the stream at its mark, and stores its figures into its result. */
+void stream_interval(struct stream *st);
 
 /*
  * To be called once in each --timeout.  Breaks the run if since the last call the server has neither taken
@@ -108,7 +109,7 @@ ssize_t stream_discard(const struct stream *st);
 
 /*
  * Stores the figures of a stream into its result.  Of one that has not come to its end, as the run is broken, they end
- * here.
+ * with its mark.
  */
 void stream_figures(struct stream *st);
 
@@ -120,7 +121,6 @@ struct transfer {
 	struct run *run;
 	struct send_report *report; /* prints the intervals and the progress */
 	struct stream *stream;
-	struct stream_mark *mark; /* of each stream, at the end of an interval; while it runs */
 	struct event event[TRANSFER_EVENTS];
 	struct load_sample last; /* the load at the end of the last interval */
 	bool measuring;          /* the warm-up is over */
@@ -135,11 +135,8 @@ struct transfer {
  */
 bool transfer_open(struct transfer *t);
 
-/*
- * Sends, and returns when all streams have come to their end, or the run is broken; t->result then has the figures.  The
- * threads of a broken run use the streams until they are closed.
- */
+/* Sends, and returns when all streams have come to their end, or the run is broken; t->result then has the figures. */
 void transfer_run(struct transfer *t);
 
-/* Closes the connections, and resets those of a broken run, whose threads it ends. */
+/* Closes the connections, and resets those of a broken run. */
 void transfer_close(struct transfer *t);

@@ -173,7 +173,6 @@ static const char *send_once(struct trials *a, int i, char why[DIE_MAX])
 		.opt = &a->now, .run = a->run, .report = a->report, .result.set = &a->set};
 	const bool is_open = transfer_open(&t);
 	const char *error, *failure = a->run->failure;
-	bool is_broken;
 
 	if (is_open) {
 		a->connected();
@@ -185,25 +184,19 @@ static const char *send_once(struct trials *a, int i, char why[DIE_MAX])
 				"everything was sent before the warm-up ended: send more (-n, -t)";
 	}
 	if (!t.measuring && a->run->stop > 0) { /* the program ends: what is open stays so */
-		report_die(a->report, "interrupted");
+		report_end_error(a->report, "interrupted");
 		if (a->plan.added == 0)
 			warnx("interrupted before the warm-up ended: nothing was measured");
 		return "interrupted";
 	}
-	is_broken = a->run->is_broken;
-	if (is_broken) /* another thread may die, and would end the report */
-		pthread_mutex_lock(&a->report->lock);
 	/* Without a byte there are no figures. */
-	if (!t.measuring || (is_broken && a->run->stop <= 0 && t.result.sent.bytes == 0))
+	if (!t.measuring || a->run->has_died ||
+	    (a->run->is_broken && a->run->stop <= 0 && t.result.sent.bytes == 0))
 		error = fail(a, i, failure, why);
 	else
 		error = judge(a, &t, i, why);
-	if (is_broken && !a->rounds.repeats && !rounds_go_on(&a->rounds))
-		return error;
 	if (is_open)
 		transfer_close(&t);
-	if (is_broken)
-		pthread_mutex_unlock(&a->report->lock);
 	return error;
 }
 
@@ -414,7 +407,7 @@ void trials_die(void *trials, const char *why)
 {
 	struct trials *a = trials;
 
-	report_die(a->report, why);
+	report_end_error(a->report, why);
 	if (a->comparison.is_wanted && a->plan.rounds > 0)
 		comparison_print(&a->comparison, why);
 }
@@ -494,13 +487,12 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 		a->connected(); /* a signal is to restore the first */
 	error = rounds_run(&a->rounds, why);
 	if (error != NULL && !a->rounds.is_made)
-		report_die(a->report, error);
+		report_end_error(a->report, error);
 	if (error == NULL)
 		error = fileset_error(&a->set, why);
 	if (c->is_wanted && a->plan.rounds > 0)
 		comparison_print(c, error);
-	if (!a->run->is_broken)
-		fileset_close(&a->set);
+	fileset_close(&a->set);
 	rounds_close(&a->rounds);
 	plan_close(&a->plan);
 	return error;

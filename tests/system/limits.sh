@@ -138,6 +138,15 @@ beside '--max-clients 2: each client after the second has a line and the reason,
 	cat out err
 	grep -q "all bytes sent were received" out
 ) & later
+beside 'zcc --retry: a run that zcs rejects is repeated, and the comparison goes on'; ( begin
+	start_zcs --max-clients 1 --idle-timeout 0
+	hold_clients held -n 1 -a 127.0.0.1
+	start_zcc run -r 2 -n 1 --retry 999 ../tiny
+	wait_until or_gone "$run" grep -q 'rejected: the server has reached its limit of clients .*: the run is repeated, 2 of 999$' run.err
+	kill "$HOLD"
+	zcc_ends run 0
+	grep '^2 rounds of 1 run' run.out
+) & later
 beside '--max-clients 2 --reply: a third client is rejected, and counted at the end'; ( begin
 	start_zcs --max-clients 2 --idle-timeout 0 --reply
 	hold_clients held -n 3 -a 127.0.0.2 -f ../half

@@ -216,7 +216,7 @@ for how in $senders; do
 			}' sending | uniq >order
 		printf 'cork 1\nsend\ncork 0\ncork 1\nsend\ncork 0\nshutdown\n' | diff - order
 	) & later
-	beside "zcc -m $how: a file that shrinks, and with --timeout a server that reads nothing: one line, exit 1"; ( begin
+	beside "zcc -m $how: a file that shrinks, and with --timeout a server that reads nothing: one line, exit 1; --retry tries again"; ( begin
 		# In the last page mmap has zeros; the other methods have one way for all lengths.
 		for size in 3146228 $([ "$how" != mmap ] && [ -z "$LONG" ] || echo 1000000 0); do
 			truncate -s 3146728 shrinks
@@ -233,6 +233,13 @@ for how in $senders; do
 			    timeout 20 "$zcc" -s 0 -p "$PORT" -m "$how" -b $b --timeout 0.3 -t 60 ../file
 			kill -USR1 "$PEER"
 		done
+		start_zcs
+		kill -STOP "$ZCS"
+		for what in '-n 30 ../file' ../small; do
+			exits 1 timeout 30 "$zcc" -q -s 0 -p "$PORT" -m "$how" -r 1 --retry 1 --timeout 0.3 $what
+			grep 'accepted no data for .*: the run is omitted$' err
+		done
+		kill -KILL "$ZCS"
 	) & later
 	beside "zcc -m $how: SIGINT ends it with a report on which both ends agree"; ( begin
 		# A second after the signal zcc waits no more: little is to be on its way then.

@@ -110,6 +110,25 @@ beside 'the first setting is restored after every signal that can be caught'; ( 
 		grep "^zcc: ending; restoring 'a', for 30 s at most$" run.err
 	done
 ) & later
+beside 'a second signal waits until the first setting is restored, whichever thread may have taken it'; ( begin
+	! sanitized || skip_check 'sanitizers catch some'
+	start_zcs
+	FROM=$ALONE
+	start_zcc run -n 1 --setting 'a=[ ! -e now ] || { touch begun; until [ -e go ]; do sleep 0.05; done; }; echo a >now' \
+	    --setting "b=kill -STOP $ZCS; echo b >now" ../file
+	wait_until or_gone "$run" [ -e now ]
+	wait_until or_gone "$run" is_now b
+	wait_until counts -eq 2 threads_of "$run"
+	kill -XCPU "$run"
+	wait_until [ -e begun ]
+	kill -XCPU "$run"
+	wait_until or_gone "$run" grep -Eq '^ShdPnd:.*[89a-f].....$' "/proc/$run/status"
+	touch go
+	zcc_ends run 152
+	is_now a
+	not grep 'not restored' run.err
+	kill -KILL "$ZCS"
+) & later
 beside 'a second signal while zcc waits for the server: zcc is killed by it'; ( begin; need python3
 	start_zcs
 	cat >twice.py <<-'END'

@@ -402,7 +402,6 @@ static void send_options(const char *words)
 
 	options_parse(&opt, words_of(words, argv), argv);
 	rep = (struct send_report){.opt = &opt,
-				   .lock = REPORT_LOCK,
 				   .intervals = {.period = 0.5, .tcp = true, .load = true}};
 }
 

@@ -170,9 +170,29 @@ static void test_interrupted(void)
 	close(listener);
 }
 
+static void dies(void *worker)
+{
+	die("%d", ((struct worker *)worker)->number >= 0);
+}
+
+static void test_death(void)
+{
+	const struct send_options opt = {.streams = 2};
+	struct run run = {.opt = &opt, .interface = "", .wake = -1};
+	struct worker worker[] = {{.connection = -1}, {.connection = -1}};
+
+	run_start(&run, dies, worker, sizeof(worker[0]), 0);
+	while (!run.is_broken)
+		sleep_ns(1000000);
+	run_end(&run);
+	ok(run.has_died && strcmp(run.failure, "1") == 0,
+	   "a thread that dies breaks its run, which has no figures, and not the program");
+}
+
 int main(void)
 {
 	test_find();
+	test_death();
 	test_interrupted();
 	ok(unsent_limit(0) == 0 && unsent_limit(1) == 1 && unsent_limit(2000000) == 100001 &&
 		   unsent_limit(1ull << 50) == INT_MAX,

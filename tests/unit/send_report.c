@@ -73,7 +73,6 @@ static void init(const char *options)
 		"cpus=1.5 unsafe=cpu_offline,steal clients=3 irq=0.0004");
 	rep = (struct send_report){
 		.opt = &opt,
-		.lock = REPORT_LOCK,
 		.intervals = {.period = 2, .tcp = true, .load = true},
 	};
 }
@@ -284,7 +283,7 @@ static void test_json(void)
 	    "a report in JSON does not say whether the ends agree where a receipt is missing");
 	capture(STDOUT_FILENO);
 	report_start(&rep, &res.target, &res);
-	report_die(&rep, "why");
+	report_end_error(&rep, "why");
 	has(captured(), "\"intervals\":[],\"error\":\"why\"}\n",
 	    "a report in JSON of a program that dies ends with the error");
 }
