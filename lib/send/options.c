@@ -213,38 +213,16 @@ static const struct option_row rows[] = {
  * Options together.
  */
 
-/* Whether one of the methods sends from memory. */
-static bool has_buffer(const struct send_options *opt)
+/* One of the methods is to send from memory. */
+static void check_preload(const struct send_options *opt)
 {
 	const struct given *g = option_given(&opt->given, "method");
-	bool has = opt->method->has_buffer;
+	bool has_buffer = opt->method->has_buffer;
 	int i;
 
 	for (i = 0; g != NULL && i < g->n; i++)
-		has |= send_methods[method_place(g->value[i])].has_buffer;
-	return has;
-}
-
-/* Rejects a method that kernel TLS lacks. */
-static void check_tls(const struct send_options *opt)
-{
-	const struct given *g = option_given(&opt->given, "method");
-	const struct send_method *m = opt->method;
-	int i = 0;
-
-	if (opt->tls == NULL)
-		return;
-	do {
-		m = g != NULL && i < g->n ? &send_methods[method_place(g->value[i])] : m;
-		if (m->lacks_tls)
-			usage_error("-m %s and --tls cannot be used together: kernel TLS lacks it",
-				    m->name);
-	} while (g != NULL && ++i < g->n);
-}
-
-static void check_preload(const struct send_options *opt)
-{
-	if (opt->preload && !has_buffer(opt))
+		has_buffer |= send_methods[method_place(g->value[i])].has_buffer;
+	if (opt->preload && !has_buffer)
 		usage_error("--preload: -m %s sends from the file: use -m send, write, zerocopy, "
 			    "uring or uring-zc",
 			    opt->method->name);
@@ -326,7 +304,9 @@ static void settle(struct send_options *opt, const char *file)
 	opt->warmup = ceil(fmax(0, opt->warmup * 10 - 1e-6)) / 10;
 	if (opt->method == NULL)
 		opt->method = &send_methods[method_place("sendfile")];
-	check_tls(opt);
+	if (opt->tls != NULL && opt->method->lacks_tls)
+		usage_error("-m %s and --tls cannot be used together: kernel TLS lacks it",
+			    opt->method->name);
 	if (opt->keep && opt->request == 0)
 		usage_error("--keep: a request of 0 bytes has no reply");
 }
