@@ -1,10 +1,7 @@
 #include "lib/net/tls.h"
 
 #include <arpa/inet.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-#include <linux/sock_diag.h>
+#include <ctype.h>
 #include <linux/tls.h>
 #include <netinet/tcp.h>
 
@@ -18,7 +15,6 @@
 #endif
 #define CHACHA20_POLY1305 54 /* older headers lack it, and these */
 #define EXPECT_NO_PAD     4  /* TLS_RX_EXPECT_NO_PAD */
-#define ULP_INFO_TLS      2  /* INET_ULP_INFO_TLS */
 #define SEQUENCE          8  /* bytes of the number of a record */
 
 const struct tls_cipher tls_ciphers[] = {
@@ -44,6 +40,27 @@ static socklen_t size_of(const struct tls_cipher *c)
 	return (socklen_t)(sizeof(struct tls_crypto_info) + sequence_at(c) + SEQUENCE);
 }
 
+/* A count of the connections of this network namespace, since boot; NAN if the kernel has none. */
+static double count_of(const char *name)
+{
+	FILE *f = fopen("/proc/net/tls_stat", "re");
+	const size_t len = strlen(name);
+	char line[80];
+	double count = NAN;
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, name, len) == 0 && isspace((unsigned char)line[len]))
+			count = strtod(line + len, NULL);
+	if (f != NULL)
+		fclose(f);
+	return count;
+}
+
+double tls_decrypt_errors(void)
+{
+	return count_of("TlsDecryptError");
+}
+
 /* The initial vector, the salt and the number of the first record are 0. */
 int tls_start(int fd, const struct tls_cipher *c, enum tls_direction direction, enum tls_way way)
 {
@@ -55,6 +72,24 @@ int tls_start(int fd, const struct tls_cipher *c, enum tls_direction direction, 
 	if (setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) != 0 && errno != EEXIST)
 		return -1;
 	return setsockopt(fd, SOL_TLS, way, &p, size_of(c));
+}
+
+/* Other connections may begin meanwhile: if both counts rise, it is not known which is this one's. */
+int tls_start_where(int fd, const struct tls_cipher *c, enum tls_direction direction,
+		    enum tls_way way, const char **place)
+{
+	const char *by_software = way == TLS_SENDS ? "TlsTxSw" : "TlsRxSw";
+	const char *by_device = way == TLS_SENDS ? "TlsTxDevice" : "TlsRxDevice";
+	const double software = count_of(by_software), device = count_of(by_device);
+
+	if (tls_start(fd, c, direction, way) != 0)
+		return -1;
+	*place = "";
+	if (count_of(by_software) > software)
+		*place = count_of(by_device) > device ? "" : "software";
+	else if (count_of(by_device) > device)
+		*place = "device";
+	return 0;
 }
 
 bool tls_expect_no_pad(int fd)
@@ -142,97 +177,4 @@ double tls_records(int fd, const struct tls_cipher *c, enum tls_way way)
 	for (i = 0; i < SEQUENCE; i++)
 		n = n << 8 | p.rest[sequence_at(c) + i];
 	return (double)n;
-}
-
-/* Returns the attribute `type` among those in `len` bytes, or NULL. */
-static const struct rtattr *attribute(const void *in, int len, int type)
-{
-	const struct rtattr *a = in;
-
-	for (; RTA_OK(a, len); a = RTA_NEXT(a, len))
-		if ((a->rta_type & ~NLA_F_NESTED) == type)
-			return a;
-	return NULL;
-}
-
-/* The kernel's answer about a socket. */
-struct answer {
-	struct nlmsghdr nh;
-	union {
-		struct inet_diag_req_v2 asked;
-		struct inet_diag_msg is;
-	};
-	char rest[4096];
-};
-
-/* Asks the kernel about a socket; false if it does not answer. */
-static bool ask(int fd, struct answer *m)
-{
-	struct sockaddr_storage own = {.ss_family = AF_UNSPEC}, peer = own;
-	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
-	struct inet_diag_sockid *id = &m->asked.id;
-	const bool v6 = getsockname(fd, (struct sockaddr *)&own, &own_len) == 0 &&
-			own.ss_family == AF_INET6;
-
-	getpeername(fd, (struct sockaddr *)&peer, &peer_len);
-	*m = (struct answer){.nh = {.nlmsg_type = SOCK_DIAG_BY_FAMILY,
-				    .nlmsg_flags = NLM_F_REQUEST,
-				    .nlmsg_len = NLMSG_LENGTH(sizeof(m->asked))},
-			     .asked = {.sdiag_family = own.ss_family,
-				       .sdiag_protocol = IPPROTO_TCP,
-				       .idiag_ext = 1 << (INET_DIAG_INFO - 1),
-				       .idiag_states = UINT32_MAX}};
-	/* NOLINTBEGIN(clang-analyzer-core.*): the family has a port and an address */
-	id->idiag_sport = ((const struct sockaddr_in *)&own)->sin_port; /* as sin6_port */
-	id->idiag_dport = ((const struct sockaddr_in *)&peer)->sin_port;
-	memcpy(id->idiag_src,
-	       v6 ? (void *)&((const struct sockaddr_in6 *)&own)->sin6_addr
-		  : (void *)&((const struct sockaddr_in *)&own)->sin_addr,
-	       v6 ? 16 : 4);
-	memcpy(id->idiag_dst,
-	       v6 ? (void *)&((const struct sockaddr_in6 *)&peer)->sin6_addr
-		  : (void *)&((const struct sockaddr_in *)&peer)->sin_addr,
-	       v6 ? 16 : 4);
-	/* NOLINTEND(clang-analyzer-core.*) */
-	id->idiag_cookie[0] = id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-	return netlink_ask(NETLINK_SOCK_DIAG, &m->nh, sizeof(*m), SOCK_DIAG_BY_FAMILY);
-}
-
-/* net/tls/tls_main.c, tls_get_info() */
-const char *tls_place(int fd, enum tls_way way)
-{
-	static const char *const places[] = {"", "", "software", "device", "device"};
-	enum { TXCONF = 3, RXCONF = 4 }; /* TLS_INFO_*CONF */
-	struct answer m;
-	const struct rtattr *a;
-	uint16_t conf;
-	int len;
-
-	if (!ask(fd, &m))
-		return "";
-	len = (int)(m.nh.nlmsg_len - NLMSG_LENGTH(sizeof(m.is)));
-	a = attribute((const char *)&m.is + NLMSG_ALIGN(sizeof(m.is)), len, INET_DIAG_ULP_INFO);
-	if (a != NULL)
-		a = attribute(RTA_DATA(a), (int)RTA_PAYLOAD(a), ULP_INFO_TLS);
-	if (a != NULL)
-		a = attribute(RTA_DATA(a), (int)RTA_PAYLOAD(a), way == TLS_SENDS ? TXCONF : RXCONF);
-	if (a == NULL || RTA_PAYLOAD(a) < sizeof(conf))
-		return "";
-	memcpy(&conf, RTA_DATA(a), sizeof(conf));
-	return conf < sizeof(places) / sizeof(places[0]) ? places[conf] : "";
-}
-
-double tls_decrypt_errors(void)
-{
-	FILE *f = fopen("/proc/net/tls_stat", "re");
-	static const char name[] = "TlsDecryptError";
-	char line[80];
-	double errors = NAN;
-
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (strncmp(line, name, strlen(name)) == 0)
-			errors = strtod(line + strlen(name), NULL);
-	if (f != NULL)
-		fclose(f);
-	return errors;
 }

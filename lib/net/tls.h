@@ -36,6 +36,13 @@ enum tls_way { TLS_SENDS = 1, TLS_RECEIVES = 2 }; /* TLS_TX and TLS_RX of linux/
  */
 int tls_start(int fd, const struct tls_cipher *c, enum tls_direction direction, enum tls_way way);
 
+/*
+ * The same, and stores what encrypts or decrypts: `software` or `device`; an empty text if the kernel does not say, before
+ * Linux 5.5.
+ */
+int tls_start_where(int fd, const struct tls_cipher *c, enum tls_direction direction,
+		    enum tls_way way, const char **place);
+
 /* Lets the kernel decrypt in place what has no padding (Linux 6.0).  Returns whether it does. */
 bool tls_expect_no_pad(int fd);
 
@@ -55,12 +62,6 @@ bool tls_is_hello(int fd);
 
 /* The records that a connection has sent, or received, so far; NAN if the kernel does not say. */
 double tls_records(int fd, const struct tls_cipher *c, enum tls_way way);
-
-/*
- * What encrypts or decrypts: `software` or `device`; an empty text if the kernel does not say.  It tells root
- * (sock_diag(7), INET_DIAG_ULP_INFO).
- */
-const char *tls_place(int fd, enum tls_way way);
 
 /* The records of all connections of this network namespace that could not be decrypted; NAN: not known. */
 double tls_decrypt_errors(void);

@@ -120,7 +120,7 @@ static bool hello_answer(struct client *c)
 
 	if (!tls_is_hello(sock))
 		return true;
-	if (tls_start(sock, cipher, TLS_TO_SERVER, TLS_RECEIVES) != 0)
+	if (tls_start_where(sock, cipher, TLS_TO_SERVER, TLS_RECEIVES, &c->decrypts) != 0)
 		return hello_refuse(c, tls_explain(cipher, errno));
 	n = recv(sock, header, sizeof(header), 0);
 	if (n < 0)
@@ -223,7 +223,7 @@ static void client_figures(struct client *c)
 		f->tls.no_pad = c->no_pad;
 		strcpy(f->tls.version, TLS_VERSION);
 		strcpy(f->tls.cipher, x->opt->tls->name);
-		strcpy(f->tls.place, tls_place(c->place.sock, TLS_RECEIVES));
+		strcpy(f->tls.place, c->decrypts);
 	}
 	f->warmup = begin->bytes;
 	f->clients = x->group.total;

@@ -64,6 +64,7 @@ struct client {
 	uint64_t calls;         /* system calls that received these bytes; not atomic */
 	struct mark begin, end; /* of what is measured */
 	bool encrypted;         /* by TLS */
+	const char *decrypts;   /* what does: software or device */
 	bool no_pad;            /* the kernel decrypts in place */
 	_Atomic bool warming;   /* it is in its warm-up */
 	_Atomic bool ended;     /* its thread has ended, and has set the members below */

@@ -420,7 +420,7 @@ const char *stream_hello(struct stream *st)
 	bool encrypted;
 	ssize_t n;
 
-	if (tls_start(sock, c, TLS_TO_SERVER, TLS_SENDS) != 0)
+	if (tls_start_where(sock, c, TLS_TO_SERVER, TLS_SENDS, &st->encrypts) != 0)
 		return text_of("--tls: %s", tls_explain(c, errno));
 	wire_put(header, loops_header(st));
 	if (send(sock, header, sizeof(header), 0) != (ssize_t)sizeof(header))
@@ -436,7 +436,6 @@ const char *stream_hello(struct stream *st)
 	snprintf(wanted, sizeof(wanted), "tls=%s\n", c->name);
 	if (encrypted && n == (ssize_t)strlen(wanted) && memcmp(line, wanted, (size_t)n) == 0) {
 		st->mark = stream_mark(st);
-		st->encrypts = tls_place(sock, TLS_SENDS);
 		return NULL;
 	}
 	if (!encrypted && n > 0 && receipt_parse(line, (size_t)n, &received) == NULL)
