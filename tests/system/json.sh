@@ -166,6 +166,9 @@ beside '--json-stream: each line is there when its event is, and its data are a 
 	events sender.out | grep -qx ' 1 title 1 start [0-9]* interval 1 end 1 error '
 	events zcs.out | grep -qx ' 1 start [0-9]* interval 1 end '
 	jq -es '.[-2].data.bytes_agree and .[-1].data == "interrupted"' sender.out
+	start_zcc silent --json-stream -t 60 --pace 20m # no interval follows its start
+	wait_until grep -q '"event":"start"' silent.out
+	zcc_ends silent 143 TERM
 	exits 0 "$zcc" -s 0 -p "$PORT" -m send,sendfile -r 1 --json-stream ../file
 	events out | grep -qx ' 1 run 1 start 1 end 1 run 1 start 1 end 1 comparison '
 	start_zcs --reply --json-stream

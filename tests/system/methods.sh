@@ -330,7 +330,8 @@ beside 'zcc -m with all methods, -r 30, in 100 MB: each run gives back what it t
 	ulimit -n 40
 	# shellcheck disable=SC3045
 	ulimit -v 100000
-	exits 0 timeout 60 "$zcc" -s 0 -p "$PORT" -q --congestion reno -m "$(echo "$senders" | paste -sd ,)" -r 30 ../tiny
+	exits 0 timeout 60 "$zcc" -s 0 -p "$PORT" -q --congestion reno -m "$(echo "$senders" | paste -sd ,)" -r 30 \
+	    --wait-server 1 ../tiny
 	wait_until counts -eq 1 threads_of "$ZCS"
 ) & later
 

@@ -56,4 +56,24 @@ static void test_machine(void)
 	   "cpus_to_soak: a list is soaked once each, ascending");
 }
 
-TESTS(test_lists, test_machine)
+/* A list of three CPUs that has one that is not online in that place. */
+static void soak_absent(void *place)
+{
+	struct cpus list = {3, {0, 0, 0}};
+
+	list.id[*(int *)place] = CPUS_MAX - 1;
+	cpus_to_soak(0, &list);
+	exit(EXIT_SUCCESS);
+}
+
+static void test_absent(void)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ok(died(soak_absent, &i) == EXIT_USAGE &&
+			   strstr(printed, "CPU 8191 is not online") != NULL,
+		   "cpus_to_soak: a CPU that is not online is an error wherever it stands: %d", i);
+}
+
+TESTS(test_lists, test_machine, test_absent)

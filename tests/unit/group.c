@@ -61,6 +61,8 @@ static void test_figures(void)
 	   "a load of which the hypervisor took 2 %% is unsafe");
 }
 
+static uint64_t stalled; /* how often each client was silent */
+
 /*
  * What is printed of two clients that overlap: the first from 1 s to 3 s, the second, by an interface of its
  * own, from 2 s to 5 s.  The groups before them are those of the same server.
@@ -96,6 +98,7 @@ static const char *printed_of(bool json, bool first_cut, bool second_cut, const 
 		c->begin.ns = c->begin.counters.ns = 1000000000u * (unsigned)(i + 1);
 		c->end.ns = c->end.counters.ns = 1000000000ull * (i == 0 ? 3 : 5);
 		c->end.counters.total.packets_in = 40;
+		c->silence.stalls.n = stalled;
 	}
 	group_join(&x, &look);
 	look.figures.cut = true;
@@ -118,6 +121,12 @@ static void test_group(void)
 	    "\"sum_received\":{\"start\":0,\"end\":4,\"bytes\":6000,\"seconds\":4,"
 	    "\"bits_per_second\":12000,\"files\":10,\"warmup_bytes\":14,\"method\":\"read\",\"calls\":6,",
 	    "the sums of a group are those of its clients");
+	stalled = 3;
+	has(printed_of(false, false, false, "lo"), " silent 6 times for over 0.2 s",
+	    "a group has the stalls of its clients");
+	stalled = 0;
+	ok(strstr(printed_of(true, false, false, "lo"), "\"first_stalls\":[]") != NULL,
+	   "and none of the group before");
 	has(printed, "\"packets_in_per_second\":10,\"packets_out_per_second\":0",
 	    "clients via one interface have its packets");
 	ok(strstr(printed_of(true, false, false, "eth0"), "packets") == NULL,
