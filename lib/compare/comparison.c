@@ -409,7 +409,8 @@ static void print_above(const struct plan *p, const struct compare_options *opt)
 		report("this is session %d in %s\n", plan_sessions(p->kept) + 1,
 		       printable(opt->save));
 	print_differences(p, p->before);
-	print_differences(p, p->kept);
+	if (p->before == NULL || p->earlier != NULL) /* else the same file */
+		print_differences(p, p->kept);
 	if (p->before != NULL && p->before->earlier != NULL)
 		print_spread("before", p->before);
 	if (p->before != NULL && p->earlier != NULL)

@@ -147,10 +147,12 @@ static void test_new_option(void)
 	plan_close(&plan);
 	note(&before, "--other 2 --server a");
 	note(&plan, "--new 64k --server a --other 0");
-	plan.before = &before;
+	plan.before = plan.kept = &before; /* as with --save and --against of one file */
 	capture(STDOUT_FILENO);
 	comparison_print(&c, NULL);
 	has(captured(), "\n--new differs: default before, 65536 now\n", "a new option is compared");
+	ok(strstr(strstr(printed, "--new differs") + 1, "--new differs") == NULL,
+	   "and once, where the file that is compared with is that of --save");
 	ok(strstr(printed, "other differs") == NULL, "an option of the output is not compared");
 	capture(STDOUT_FILENO);
 	report_json_open(&j, "start", &rep, NULL);
@@ -159,6 +161,7 @@ static void test_new_option(void)
 	plan_close(&before);
 	note(&before, "--server a --new 65536");
 	plan.before = &before;
+	plan.kept = NULL;
 	capture(STDOUT_FILENO);
 	comparison_print(&c, NULL);
 	ok(strstr(captured(), "--new differs") == NULL &&
