@@ -215,51 +215,39 @@ const char *figure_text(const struct figure *row, const struct figures *f)
 	}
 }
 
-static void print_row(const struct figure *row, const struct figures *const of[2])
-{
-	const char *cell[] = {figure_text(row, of[0]), figure_text(row, of[1])};
-	int k;
-
-	if (cell[0] == NULL && cell[1] == NULL)
-		return;
-	report("    %-20s", row->label);
-	for (k = 0; k < 2; k++)
-		if (of[k] != NULL)
-			report(" %20s", cell[k] != NULL ? cell[k] : "-");
-	report("\n");
-}
-
-static bool has_figures(const struct figures *f, enum figure_group group)
-{
-	const struct figure *row;
-
-	for (row = figure_table; row < figure_table + figure_rows; row++)
-		if (row->group == group && figure_text(row, f) != NULL)
-			return true;
-	return false;
-}
-
 bool rows_print(const char *heading, enum figure_group group, const struct figures *sender,
 		const struct figures *receiver)
 {
-	const struct figures *const of[] = {
-		has_figures(sender, group) ? sender : NULL,
-		receiver != sender && has_figures(receiver, group) ? receiver : NULL};
 	static const char *const name[] = {"sender", "receiver"};
-	int i, k, width = FIRST_WIDTH - 2 - (int)strlen(heading);
+	const struct figures *const of[] = {sender, receiver != sender ? receiver : NULL};
+	const char *cell[2] = {NULL, NULL};
+	bool known[2] = {false, false};
+	const struct figure *row, *end = figure_table + figure_rows;
+	int k, width = FIRST_WIDTH - 2 - (int)strlen(heading);
 
-	if (of[0] == NULL && of[1] == NULL)
+	for (row = figure_table; row < end; row++)
+		for (k = 0; k < 2 && row->group == group; k++)
+			known[k] = known[k] || figure_text(row, of[k]) != NULL;
+	if (!known[0] && !known[1])
 		return false;
 	report("  %s", heading);
 	for (k = 0; k < 2; k++)
-		if (of[k] != NULL && receiver != sender) {
+		if (known[k] && receiver != sender) {
 			report("%*s", width, name[k]);
 			width = COLUMN_WIDTH;
 		}
 	report("\n");
-	for (i = 0; i < figure_rows; i++)
-		if (figure_table[i].group == group)
-			print_row(&figure_table[i], of);
+	for (row = figure_table; row < end; row++) {
+		for (k = 0; k < 2; k++)
+			cell[k] = row->group == group ? figure_text(row, of[k]) : NULL;
+		if (cell[0] == NULL && cell[1] == NULL)
+			continue;
+		report("    %-20s", row->label);
+		for (k = 0; k < 2; k++)
+			if (known[k])
+				report(" %20s", cell[k] != NULL ? cell[k] : "-");
+		report("\n");
+	}
 	return true;
 }
 
@@ -267,33 +255,25 @@ bool rows_print(const char *heading, enum figure_group group, const struct figur
  * Intervals.
  */
 
-static void print_heading(const struct intervals *s)
-{
-	printf("%*s %13s %16s", s->timestamps ? 28 : 15, "interval, s", "KiB/s", "rate");
-	if (s->tcp)
-		printf(" %12s %10s %9s", "retransmits", "cwnd, KiB", "RTT, ms");
-	if (s->requests)
-		printf(" %11s", "replies/s");
-	if (s->load)
-		printf(" %15s %13s", "load", "cost, us/KiB");
-	printf("\n");
-}
+/* The title of a column, or the text of its figure, which is made only then. */
+#define COLUMN(width, title, text) printf(" %*s", width, f == NULL ? (title) : (text))
 
-static void print_figures(const struct intervals *s, const struct figures *f)
+/* Prints the columns of an interval, or if `f` is NULL their titles. */
+static void print_columns(const struct intervals *s, const struct figures *f)
 {
-	const struct load *l = &f->host;
-
-	printf(" %13s %16s", grouped(kib_per_second(f)),
-	       bit_rate_text(8 * per_second((double)f->bytes, f->seconds)));
+	COLUMN(13, "KiB/s", grouped(kib_per_second(f)));
+	COLUMN(16, "rate", bit_rate_text(8 * per_second((double)f->bytes, f->seconds)));
 	if (s->tcp) {
-		printf(" %12s", grouped(f->tcp.retransmits));
-		printf(" %10s %9s", grouped(f->tcp.cwnd / 1024), decimal(f->tcp.rtt / 1000, 3));
+		COLUMN(12, "retransmits", grouped(f->tcp.retransmits));
+		COLUMN(10, "cwnd, KiB", grouped(f->tcp.cwnd / 1024));
+		COLUMN(9, "RTT, ms", decimal(f->tcp.rtt / 1000, 3));
 	}
 	if (s->requests)
-		printf(" %11s", grouped(per_second((double)f->calls, f->seconds)));
-	if (s->load)
-		printf(" %15s %13s", load_text(l->load, l->uncertainty, l->unsafe),
-		       cost_text(figures_cost(f), NAN, l->unsafe));
+		COLUMN(11, "replies/s", grouped(per_second((double)f->calls, f->seconds)));
+	if (s->load) {
+		COLUMN(15, "load", load_text(f->host.load, f->host.uncertainty, f->host.unsafe));
+		COLUMN(13, "cost, us/KiB", cost_text(figures_cost(f), NAN, f->host.unsafe));
+	}
 }
 
 void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
@@ -303,19 +283,19 @@ void intervals_row(struct intervals *s, const struct figures *f, double start, b
 	const int places = fabs(tenths - round(tenths)) < 1e-6 ? 1 : 3;
 
 	if (!s->begun)
-		print_heading(s);
+		intervals_part(s, NULL, "interval, s");
 	s->begun = true;
 	if (s->timestamps)
 		printf("%s ", time_text(now_ns(), ""));
 	printf("%15s", text_of("%.*f-%.*f", places, start, places, start + f->seconds));
-	print_figures(s, f);
+	print_columns(s, f);
 	printf("%s%s%s\n", measured ? "" : "  warm-up", note[0] != '\0' ? "  " : "", note);
 }
 
 void intervals_part(const struct intervals *s, const struct figures *f, const char *name)
 {
 	printf("%*s", s->timestamps ? 28 : 15, name);
-	print_figures(s, f);
+	print_columns(s, f);
 	printf("\n");
 }
 
