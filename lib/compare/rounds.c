@@ -94,12 +94,6 @@ bool rounds_repeat(struct rounds *r, int run, const struct ends *ends, const cha
 	bool is_missing = false;
 	unsigned doubts = error == NULL ? doubts_of(p, run, ends, &is_missing) : 0;
 
-	/* Other reasons have had a line that says what helps. */
-	if (doubts & UNSAFE_BASELINE_BUSY && is_missing && r->place != NULL &&
-	    p->added + r->retry == 0)
-		warnx("%s: the load is not measured: the machine is not idle: end other programs, or give "
-		      "--wait-idle SECS",
-		      r->place);
 	r->repeats = (error != NULL || ((is_missing || doubts != 0) && !r->is_hopeless)) &&
 		     r->retry < most && *r->stop <= 0;
 	if (r->repeats && error != NULL)

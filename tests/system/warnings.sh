@@ -134,6 +134,15 @@ it '--idle=clock: BPF programs count, and JSON and -d say so; or an error says w
 	[ "$(id -u)" -ne 0 ] || need setpriv
 	fails "--idle=clock: \(.*'setcap cap_bpf,cap_perfmon+ep /.*/cyclesoak'\|/sys\|it works\)" $user "$cyclesoak" --idle=clock -n 1
 ); ok
+it 'root without capabilities, as in a container, is not told to become root: --idle=clock, --profile, soaking'; ( begin
+	[ "$(id -u)" -eq 0 ] && setpriv --inh-caps=-all --bounding-set=-all true || skip_check 'not root, or no setpriv'
+	for options in '--idle=clock' --profile; do
+		BUSY_TURNS=0
+		soaking setpriv --inh-caps=-all --bounding-set=-all "$cyclesoak" $options true || :
+		grep 'bpf(2): forbidden by\|: the kernel needs\|it works on\|perf_event_paranoid' err
+		not grep '\broot\b' err
+	done
+); ok
 for kind in 'is empty' 'lacks a CPU' 'stands still'; do
 	it "zcc --idle where /proc/stat $kind: the load is not measured, and the reason: on stderr, in the first line and in JSON"; ( begin; need jq
 		unshare -m true 2>/dev/null || skip_check 'no privilege for namespaces'
