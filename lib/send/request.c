@@ -329,14 +329,12 @@ static bool receipt_ask(const struct target *target, const struct run *r, struct
 	return n == 0 && receipt_parse(buf, len, f) == NULL && f->refused[0] == '\0';
 }
 
-/* Takes the server's receipt, of the replies since the one before, as far as that is of this run alone. */
-static void receipt_take(const struct request_run *rr, struct requests *q)
+/* Takes the server's receipt, if it `has_come`, of the replies since the one before, as far as that is of this run alone. */
+static void receipt_take(struct requests *q, const struct figures *f, bool has_come)
 {
-	struct figures *f = &q->received;
-	const bool has_come = receipt_ask(rr->target, rr->run, f);
-
 	q->has_receipt = has_come && f->seconds >= q->host.seconds;
-	f->requests.n = (double)f->calls;
+	q->received = *f;
+	q->received.requests.n = (double)f->calls;
 	if (!q->has_receipt)
 		warnx("%s: its load is not known",
 		      has_come ? "the server's receipt lacks a part of the run, as another "
@@ -408,8 +406,9 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 {
 	const struct send_options *opt = run->opt;
 	struct request_run rr = {.run = run, .report = report, .target = target, .server = server};
+	struct figures received;
+	bool has_receipts, has_come;
 	const char *error;
-	bool has_receipts;
 	int i;
 
 	rr.requester = alloc_or_die((size_t)opt->streams, sizeof(*rr.requester), "requests");
@@ -421,14 +420,16 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	}
 	run->interface = target->interface;
 	requests_begin(report, (uint32_t)opt->request);
-	has_receipts = opt->compares && receipt_ask(target, run, &all->received);
+	has_receipts = opt->compares && receipt_ask(target, run, &received);
 	request_all(&rr);
+	/* At once: the server soon measures its idle host anew, and its load of the requests would be lost. */
+	has_come = has_receipts && receipt_ask(target, run, &received);
 	if (server->failures < HOPELESS)
 		run_baseline_after(run);
 	requests_sum(&rr);
 	*all = rr.requester[0].counts;
 	if (has_receipts)
-		receipt_take(&rr, all);
+		receipt_take(all, &received, has_come);
 	if (opt->keep && 2 * all->failed[FAIL_RESET] > all->latency[TOTAL].n)
 		server->closes = true;
 	error = requests_error(&rr, why);
