@@ -387,7 +387,8 @@ void report_start(struct send_report *r, const struct target *target, const stru
 {
 	struct link link;
 
-	if (!r->opt->json && res == NULL && r->run <= 1 && !r->repeats) {
+	if (!r->opt->json && res == NULL && !r->is_begun) {
+		r->is_begun = true;
 		print_title(r->opt);
 		if (r->opt->compares && !r->opt->quiet)
 			report("  requests to %s via %s\n", target->name,
@@ -483,7 +484,8 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 			report("the run that failed:\n");
 		if (!r->repeats)
 			print_report(opt, res);
-	} else if (res != NULL && r->run <= 1 && !r->repeats && !opt->quiet) {
+	} else if (res != NULL && !r->is_begun && !opt->quiet) {
+		r->is_begun = true;
 		/* What the runs of a comparison send, and where to. */
 		print_target(opt, res);
 		report("%s\n", res->sent.host.baseline == BASELINE_OWN ? "; own baselines" : "");

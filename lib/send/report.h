@@ -71,6 +71,7 @@ struct send_report {
 	bool fails;   /* the run that is reported failed: no row of a comparison has its figures */
 	bool repeats; /* the run that was reported last is made again, as its load is unsafe */
 	struct intervals intervals; /* their table, as text */
+	bool is_begun;              /* where to, and what, is printed */
 	int run, runs; /* of a comparison: the run under way, from 1, and all of them at most */
 };
 

@@ -523,6 +523,8 @@ void requests_report(struct send_report *r, const struct requests *q, bool headi
 		json_count(j, "request_bytes", q->size);
 	}
 	requests_json(j, q);
+	if (r->repeats)
+		json_bool(j, "repeated", true);
 	json_close(j, '}');
 	report_flush();
 }

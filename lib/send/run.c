@@ -135,6 +135,15 @@ int target_connect(const struct target *s, const struct run *r, int number, _Ato
 	return connect_until(s, r, number, sock, 0);
 }
 
+void run_fail(struct run *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->failure, sizeof(r->failure), fmt, ap);
+	va_end(ap);
+}
+
 void target_fail(struct run *r, double seconds)
 {
 	const char *why = strerror(errno),
@@ -146,13 +155,13 @@ void target_fail(struct run *r, double seconds)
 
 	if (seconds > 0 && option_given(&r->opt->given, "wait-server") != NULL)
 		snprintf(waited, sizeof(waited), " within %g s (--wait-server)", seconds);
-	snprintf(r->failure, sizeof(r->failure), "cannot connect to %s port %s%s: %s%s",
-		 r->opt->server, r->opt->port, waited, why, hint);
+	run_fail(r, "cannot connect to %s port %s%s: %s%s", r->opt->server, r->opt->port, waited,
+		 why, hint);
 }
 
-/* Returns the addresses of a name, or dies; in its message `option` stands before the name. */
+/* Returns the addresses of a name, or NULL; r->failure says then why, with `option` before the name. */
 static struct addrinfo *look_up(const char *option, const char *name, const char *port, int family,
-				const struct run *r, uint64_t until)
+				struct run *r, uint64_t until)
 {
 	const struct send_options *opt = r->opt;
 	const struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
@@ -164,18 +173,23 @@ static struct addrinfo *look_up(const char *option, const char *name, const char
 	       r->stop <= 0)
 		poll(NULL, 0, TRY_PAUSE_MS);
 	if (e == EAI_ADDRFAMILY || e == EAI_NODATA)
-		die("%s%s: has no address of IPv%c, which %s%s asks for", option, name,
-		    family == AF_INET6 ? '6' : '4',
-		    of_bind              ? "--bind "
-		    : family == AF_INET6 ? "-6"
-					 : "-4",
-		    of_bind ? opt->source : "");
-	if (e != 0)
-		die("%s%s: %s", option, name, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
-	if (opt->sock.device == NULL && addr_lacks_zone(list->ai_addr))
-		die("%s%s: a link-local address needs its interface: %s%%INTERFACE", option, name,
-		    name);
-	return list;
+		run_fail(r, "%s%s: has no address of IPv%c, which %s%s asks for", option, name,
+			 family == AF_INET6 ? '6' : '4',
+			 of_bind              ? "--bind "
+			 : family == AF_INET6 ? "-6"
+					      : "-4",
+			 of_bind ? opt->source : "");
+	else if (e != 0)
+		run_fail(r, "%s%s: %s", option, name,
+			 e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+	else if (opt->sock.device == NULL && addr_lacks_zone(list->ai_addr))
+		run_fail(r, "%s%s: a link-local address needs its interface: %s%%INTERFACE", option,
+			 name, name);
+	else
+		return list;
+	if (e == 0)
+		freeaddrinfo(list);
+	return NULL;
 }
 
 static void set_address(struct target *s, const struct addrinfo *ai)
@@ -219,6 +233,8 @@ int target_find(struct target *s, struct run *r, int number, _Atomic int *sock)
 	*s = (struct target){.addr_len = 0};
 	if (opt->source != NULL) {
 		list = look_up("--bind ", opt->source, NULL, family, r, until);
+		if (list == NULL)
+			return -1;
 		memcpy(&s->source, list->ai_addr, list->ai_addrlen);
 		family = list->ai_family;
 		freeaddrinfo(list);
@@ -226,6 +242,8 @@ int target_find(struct target *s, struct run *r, int number, _Atomic int *sock)
 	if (strcmp(host, "0") == 0)
 		host = family == AF_INET6 ? "::1" : "127.0.0.1";
 	list = look_up("", host, opt->port, family, r, until);
+	if (list == NULL)
+		return -1;
 	if (sock != NULL)
 		fd = connect_first(s, r, number, sock, list, until);
 	else
@@ -311,8 +329,10 @@ void run_gauge(struct run *r)
 	const struct gauge_setup *asked = &r->opt->gauge;
 	const char *why = gauge_wait_idle(&r->gauge, asked, &r->stop);
 
-	if (why != NULL && r->stop == 0)
-		die("nothing was sent: %s", why);
+	if (why != NULL && r->stop == 0) {
+		run_fail(r, "nothing was sent: %s", why);
+		return;
+	}
 	if (!gauge_is_wanted(asked) || (gauge_measures(&r->gauge) && !r->in_turn))
 		return;
 	gauge_stop(&r->gauge);

@@ -45,7 +45,7 @@ struct run {
 	_Atomic int stop; /* 0, TIME_UP, or the signal that interrupts */
 	_Atomic bool is_broken, has_failed; /* a thread failed, and has stored why */
 	_Atomic bool has_died;              /* a thread called die(): the run has no figures */
-	char failure[DIE_MAX];              /* of a thread, or of a connection; or empty */
+	char failure[DIE_MAX];              /* of a thread, or of what precedes them; or empty */
 	int how;            /* SHUT_WR or SHUT_RD: what a stop does to the workers' sockets */
 	uint64_t shut_ns;   /* when a call that still blocks is ended; 0: the run has not stopped */
 	struct gauge gauge; /* of the run under way */
@@ -70,13 +70,16 @@ struct run {
  */
 int target_connect(const struct target *s, const struct run *r, int number, _Atomic int *sock);
 
+/* Stores in r->failure why the run cannot begin. */
+void run_fail(struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* Stores in r->failure why target_connect() has failed, by errno, after `seconds` of waiting for the server. */
 void target_fail(struct run *r, double seconds);
 
 /*
  * Connects to the first of the addresses that the resolver has for opt->server and opt->port that accepts, or if
- * `sock` is NULL just takes the first.  Tries as long as --wait-server has it.  Returns -1 if none accepts, and
- * r->failure has the reason; or after a signal.
+ * `sock` is NULL just takes the first.  Tries as long as --wait-server has it.  Returns -1 if none accepts, or there is
+ * none, and r->failure has the reason; or after a signal.
  */
 int target_find(struct target *s, struct run *r, int number, _Atomic int *sock);
 
@@ -102,7 +105,7 @@ void run_try_or_die(const struct run *r);
  * Starts the instrument that r->opt has for the next run, by soaking or by idle time, if any; all runs have the
  * same one, unless run_open() had both.  Without a calibration it measures the idle
  * machine, so that no connection may be open yet.  If the load cannot be measured, each reason is printed once, and
- * the next run tries again.
+ * the next run tries again.  If other programs are still busy at the end of --wait-idle, r->failure says so.
  */
 void run_gauge(struct run *r);
 void run_close(struct run *r);

@@ -86,8 +86,15 @@ void trials_note(struct plan *p, const struct send_options *opt, const struct se
 	char text[ENVIRONMENT_MAX];
 	struct link link;
 
-	if (plan_knows(p, "date"))
+	if (plan_knows(p, "date")) {
+		/* Runs by several interfaces share none of what the first one's has. */
+		if (strcmp(plan_fact(p, "interface"), res->target.interface) != 0) {
+			plan_set(p, "interface", "?");
+			plan_set(p, "mtu", "?");
+			plan_set(p, "offloads", "?");
+		}
 		return;
+	}
 	facts_of_options(p, opt->command, &opt->given);
 	if (opt->title != NULL)
 		plan_set(p, "title", "%s", opt->title);
@@ -158,8 +165,11 @@ static void print_size(struct trials *a)
 /* Reports that a run failed before it had figures.  Returns why, which is in `why`. */
 static const char *fail(struct trials *a, int i, const char *error, char why[DIE_MAX])
 {
-	(void)rounds_repeat(&a->rounds, i, NULL, die_line(error, why));
-	report_end_error(a->report, why);
+	const bool in_series = a->now.request != NO_REQUEST && !a->comparison.is_wanted;
+
+	/* A size of requests is repeated in the same report. */
+	if (!rounds_repeat(&a->rounds, i, NULL, die_line(error, why)) || !in_series)
+		report_end_error(a->report, why);
 	return why;
 }
 
@@ -245,27 +255,28 @@ static void report_requests(struct trials *a, const struct target *target, const
 static const char *request_once(struct trials *a, int i, const struct target *target,
 				char why[DIE_MAX])
 {
-	const bool compares = a->comparison.is_wanted;
+	const bool compares = a->comparison.is_wanted, begins = compares || !a->is_announced;
+	const bool is_last = a->rounds.retry == a->opt->compare.retries;
 	struct send_report *rep = a->report;
 	struct requests q;
 	const char *error;
 
 	a->connected();
 	print_size(a);
-	if (compares)
+	if (compares || a->rounds.retry > 0)
 		a->server = (struct request_server){.closes = false};
-	else
+	if (!compares)
 		rep->opt = a->opt; /* of all sizes */
-	if (compares || (i == 0 && a->rounds.retry == 0))
+	if (begins)
 		report_start(rep, target, NULL);
 	rep->repeats = false;
 	error = requests_run(a->run, rep, target, &a->server, &q, why);
 	if (error != NULL && a->run->stop <= 0)
-		error = !compares && i < a->plan.n - 1 && requests_go_on(&a->server)
+		error = !compares && is_last && i < a->plan.n - 1 && requests_go_on(&a->server)
 				? NULL
 				: die_line(error, why);
 	report_requests(a, target, &q, i, error);
-	if (compares || error != NULL || a->plan.added == a->plan.n)
+	if (compares || (!rep->repeats && (error != NULL || a->plan.added == a->plan.n)))
 		report_end(rep, NULL, error);
 	return error;
 }
@@ -337,11 +348,12 @@ static const char *trial(void *trials, int i, char why[DIE_MAX])
 		is_found = target_wait(&waited, a->run);
 	if (a->run->stop > 0)
 		return "interrupted";
-	if (a->run->failure[0] != '\0')
-		return fail(a, i, a->run->failure, why);
 	if (a->now.request != NO_REQUEST && !is_found)
 		target_find(&waited, a->run, -1, NULL);
-	run_gauge(a->run);
+	if (a->run->failure[0] == '\0')
+		run_gauge(a->run);
+	if (a->run->failure[0] != '\0')
+		return fail(a, i, a->run->failure, why);
 	return a->now.request != NO_REQUEST ? request_once(a, i, &waited, why)
 					    : send_once(a, i, why);
 }
@@ -486,7 +498,7 @@ const char *trials_run(struct trials *a, char **names, int n, char why[DIE_MAX])
 	if (opt->compare.settings.n > 0)
 		a->connected(); /* a signal is to restore the first */
 	error = rounds_run(&a->rounds, why);
-	if (error != NULL && !a->rounds.is_made)
+	if (error != NULL && (!a->rounds.is_made || a->report->json.depth > 0))
 		report_end_error(a->report, error);
 	if (error == NULL)
 		error = fileset_error(&a->set, why);

@@ -234,6 +234,33 @@ beside 'zcc --request -r, --vs, --save: a row for each size and other run, with 
 	grep -Eq '^run +requests/s +ratio to the first' out
 	grep -Eq ' p99\.9, us +ratio to the first( |$)' out
 ) & later
+beside 'zcc --request --retry: what fails is made again, in one report; of a comparison it is omitted in the end'; ( begin; need jq
+	start_zcs --reply
+	late=$PORT
+	stop_zcs
+	start_zcs --reply
+	exits 1 "$zcc" -s 0 -p "$PORT" --request 10 -n 20 -r 2 --retry 1 --vs "-p $late" --json
+	counts -eq 2 grep -c "^zcc: round [12], -p $late: .*, refused: .*: the run is repeated, 1 of 1\$" err
+	counts -eq 2 grep -c "^zcc: round [12], -p $late: .*, refused: .*: the run is omitted\$" err
+	jq -es 'map(.repeated) == [null, true, null, true, null, null, null] and (map(.error != null) == [false, true, true, true, true, false, false]) and
+	    (.[-1].comparison | (.failed_runs | length == 2) and .runs[0].latency_p50_us.mean > 0 and .runs[1].latency_p50_us == null)' out
+	# The server comes once requests have failed.
+	for how in '' --json-stream '--json --wait-server 0.1'; do
+		PORT=$late
+		start_zcc held --request 10,20 -n 20 --retry 1000 $how
+		wait_until grep -q 'the run is repeated, 1 of 1000' held.err
+		launch late.out '*listening*' "$BIN/zcs" --reply -p "$late"
+		zcc_ends held 0
+		kill -TERM $launched
+		wait $launched
+		case $how in
+		'') [ "$(grep -Ec "^(10|20) $line" held.out)" -eq 2 ] ;;
+		*stream) jq -es 'map(.event) | .[0] == "start" and (map(select(. == "request")) | length >= 3)' held.out ;;
+		*) jq -es 'length == 1 and (.[0] | .error == null and (.requests | map(select(.repeated != true).connections) == [20, 20]))' held.out ;;
+		esac
+		[ "$(grep -c '"event":"error"' held.out)" -eq 0 ]
+	done
+) & later
 beside 'zcc --request -r: the receipt of another client, a server without one, and requests that fail'; ( begin
 	start_zcs --reply
 	start_zcc held --request 10 -t 60 -r 1 --save saved
