@@ -246,7 +246,7 @@ static void add(struct commands *c, int i, const struct figures *f, const struct
 			   .setting = run->value[RUN_SETTING]};
 
 	if (c->json) {
-		period_json(&p, p.run == 1 ? &c->environment : NULL);
+		period_json(&p, plan_knows(&c->plan, "date") ? NULL : &c->environment);
 	} else if (c->debug || c->per_cpu) {
 		report("%s:\n", c->gauge.said.place);
 		period_print(&p, c->debug);

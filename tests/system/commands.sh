@@ -118,6 +118,8 @@ beside '--retry: a command that fails is run again; in the end it is omitted, an
 	exits 1 compare -r 2 --retry 1 --vs 'exit 3' --json -- true
 	counts -eq 2 grep -c 'round [12], exit 3: its command ended with status 3.*: the run is omitted$' err
 	jq -es '.[-1].comparison | .rounds == 2 and (.failed_runs | length == 2) and .runs[0].seconds.mean > 0 and .runs[1].seconds == null' out
+	exits 1 compare -r 1 --retry 1 --vs true --json -- false
+	jq -es '.[0].command == "true" and (.[0].start | has("environment"))' out
 	exits 125 compare -r 2 --retry 1 -- false
 	tail -n 1 err | grep -x 'cyclesoak: all runs of round 1 failed'
 ) & later
