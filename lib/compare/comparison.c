@@ -192,16 +192,24 @@ static void print_answer(const struct plan *p)
 static void print_receivers(const struct plan *p)
 {
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
-	int i;
+	const struct plan_run *run, *first = NULL;
+	const char *separator = " ";
+	bool differ = false;
 
-	for (i = 1; i < p->n && strcmp(p->run[i].receiver, p->run[0].receiver) == 0; i++)
-		;
-	if (i >= p->n)
+	for (run = p->run; run < p->run + p->n; run++) {
+		first = first == NULL && run->is_measured ? run : first;
+		differ |= run->is_measured && strcmp(run->receiver, first->receiver) != 0;
+	}
+	if (!differ)
 		return;
 	wrap_add(&w, "", "receiver's method:");
-	for (i = 0; i < p->n; i++)
-		wrap_add(&w, i > 0 ? ", " : " ", "%s %s", plan_name(&p->run[i]),
-			 p->run[i].receiver[0] != '\0' ? p->run[i].receiver : "-");
+	for (run = p->run; run < p->run + p->n; run++) {
+		if (!run->is_measured)
+			continue;
+		wrap_add(&w, separator, "%s %s", plan_name(run),
+			 run->receiver[0] != '\0' ? run->receiver : "-");
+		separator = ", ";
+	}
 	report("\n");
 }
 
@@ -356,18 +364,34 @@ static void print_spread(const char *which, const struct plan *p)
 }
 
 /*
- * Whether all runs share a condition: a --setting may change any of the machine's but its CPU, words an option.  The
- * letter of an option begins its name, or what is omitted was another's.
+ * Whether words may set an option: by its name, of which the end may lack, or by its letter, perhaps behind others.  The
+ * letter begins the name, or what is omitted was another's.
  */
+static bool may_set(const char *words, const char *name, bool has_letter)
+{
+	char *rest = strdupa(words), *word;
+	size_t n;
+
+	while ((word = strsep(&rest, " ")) != NULL) {
+		n = strcspn(word, "=");
+		if (strncmp(word, "--", 2) == 0
+			    ? strncmp(word + 2, name, n - 2) == 0
+			    : *word == '-' && has_letter && strchr(word, *name) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Whether all runs share a condition: a --setting may change any of the machine's but its CPU, words an option. */
 static bool is_shared(const struct plan *p, const char *key)
 {
-	const char *const option = key[0] == '-' ? text_of("-%c", key[2]) : key;
+	const bool is_option = key[0] == '-';
 	int i;
 
 	for (i = 0; i < p->n; i++)
-		if ((plan_value(&p->run[i], RUN_SETTING)[0] != '\0' && key[0] != '-' &&
+		if ((plan_value(&p->run[i], RUN_SETTING)[0] != '\0' && !is_option &&
 		     strcmp(key, "cpu_model") != 0) ||
-		    strstr(plan_value(&p->run[i], RUN_WORDS), option) != NULL)
+		    may_set(plan_value(&p->run[i], RUN_WORDS), key + strspn(key, "-"), is_option))
 			return false;
 	return true;
 }

@@ -196,7 +196,7 @@ void plan_add(struct plan *p, int i, const struct ends *ends)
 	struct doubts *doubts;
 	double *figure;
 	unsigned unsafe = 0;
-	const char *why = NULL;
+	const char *why = NULL, *method;
 	int k;
 
 	make_room(p);
@@ -226,12 +226,10 @@ void plan_add(struct plan *p, int i, const struct ends *ends)
 	p->no_load = why != NULL ? why : p->no_load;
 	for (k = 0; k < UNSAFE_REASONS; k++)
 		p->unsafe_runs[k] += (unsafe & 1u << k) != 0;
-	if (end[0] == NULL)
-		; /* it failed */
-	else if (end[1] != NULL && p->added < p->n)
-		strcpy(run->receiver, end[1]->method);
-	else if (end[1] == NULL || strcmp(run->receiver, end[1]->method) != 0)
-		run->receiver[0] = '\0';
+	method = end[1] != NULL ? end[1]->method : "";
+	if (end[0] != NULL && (!run->is_measured || strcmp(run->receiver, method) != 0))
+		strcpy(run->receiver, run->is_measured ? "" : method);
+	run->is_measured |= end[0] != NULL;
 	p->rounds = ++p->added / p->n;
 }
 

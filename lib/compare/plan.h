@@ -77,6 +77,7 @@ struct fact {
 struct plan_run {
 	char **value;      /* of each key; NULL: none */
 	int reference;     /* the run that it is compared with: itself, if it is the first */
+	bool is_measured;  /* in a round: not all failed */
 	char receiver[16]; /* the method of the other end; empty: none, or not always the same */
 	uint64_t unsafe_rounds; /* in which the load of either end was unsafe */
 };

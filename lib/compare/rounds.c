@@ -45,6 +45,15 @@ static struct plan *read_or_die(const struct plan_kind *kind, const char *option
 	return last;
 }
 
+/* A limit that no run can exceed would always pass. */
+static void check_limit(const struct comparison *c)
+{
+	if (c->opt->fail_above > 0 && !verdict_is_possible(c->plan))
+		usage_error(
+			"--fail-above: no run is compared with one that is measured by the same "
+			"instrument");
+}
+
 void rounds_read_or_die(struct rounds *r)
 {
 	const struct compare_options *opt = r->comparison->opt;
@@ -63,6 +72,7 @@ void rounds_read_or_die(struct rounds *r)
 		if (p->kept != NULL && strcmp(p->kept->id, p->before->id) != 0)
 			p->earlier = p->kept;
 	}
+	check_limit(r->comparison);
 }
 
 /*
@@ -193,6 +203,7 @@ const char *rounds_run(struct rounds *r, char why[DIE_MAX])
 	struct plan *p = r->comparison->plan;
 	const char *error = NULL;
 	int i, k, rounds, failed;
+	bool is_kept;
 
 	r->settings = opt->settings;
 	r->settings.stop = r->stop;
@@ -213,10 +224,9 @@ const char *rounds_run(struct rounds *r, char why[DIE_MAX])
 				error = ++failed < p->n ? NULL : all_failed(p, why);
 			}
 		}
-		/* A signal may have come when a round was complete. */
-		saved_round_or_die(
-			&r->saving, p,
-			(p->rounds > rounds || *r->stop <= 0) && failed < p->n ? opt->save : NULL);
+		/* A signal may have come when a round was complete.  Without a run that was measured there is no session. */
+		is_kept = (p->rounds > rounds || *r->stop <= 0) && p->added > p->failures;
+		saved_round_or_die(&r->saving, p, is_kept ? opt->save : NULL);
 		if (!r->is_measured && !r->is_hopeless && r->repeated > 0 && error == NULL &&
 		    p->rounds > rounds) {
 			r->is_hopeless = true;
@@ -253,6 +263,7 @@ void rounds_compare_or_die(struct comparison *c, const struct plan_kind *kind)
 	} else {
 		c->plan->earlier = NULL;
 	}
+	check_limit(c);
 	comparison_print(c, NULL);
 	saved_close(c->plan->before);
 	saved_close(c->plan->kept);

@@ -63,7 +63,7 @@ static const char *not_judged(const struct plan *p, int i, int measure, const st
 
 	if (lost != NULL)
 		return text_of("not measured: its load was measured before, by %s, and is not now",
-			       lost);
+			       printable(lost));
 	if (p->before != NULL && (now < VERDICT_NEEDS || before < VERDICT_NEEDS))
 		return text_of("too few sessions: %d now and %d before: %d a side are needed", now,
 			       before, VERDICT_NEEDS);
@@ -123,6 +123,15 @@ static bool is_compared(const struct plan *p, int i)
 	const int k = p->run[i].reference;
 
 	return p->before != NULL || (i != k && plan_is_same_instrument(&p->run[i], &p->run[k]));
+}
+
+bool verdict_is_possible(const struct plan *p)
+{
+	int i = 0;
+
+	while (i < p->n && !is_compared(p, i))
+		i++;
+	return i < p->n;
 }
 
 static void say(struct json *j, const char *line)

@@ -11,6 +11,9 @@
 #define EXIT_ABOVE    3 /* status of a program: a run costs more */
 #define VERDICT_NEEDS 3 /* rounds; or of two plans sessions of each */
 
+/* Whether a run is compared with one of the same instrument; no other is judged. */
+bool verdict_is_possible(const struct plan *p);
+
 /*
  * Judges the ratio of each cost: its interval lies above 1 + `share` as a whole, or it does not, or it is so wide that
  * such a difference could not be seen, or there are too few rounds or sessions, or these are not measured.  If a load was not asked for, it judges

@@ -43,7 +43,8 @@ static double difference(const struct plan *p, int i, int measure)
 	double now = result_mean(p, i, measure), then = result_mean(r.than, r.run, measure);
 	struct estimate some;
 
-	if (r.than == p && r.run == i)
+	if ((r.than == p && r.run == i) || !p->run[i].is_measured ||
+	    !r.than->run[r.run].is_measured)
 		return 0;
 	if (is_share) { /* what a run does not do has no share */
 		now = isnan(now) ? 0 : now;
