@@ -190,7 +190,7 @@ beside 'a link-local address with its scope, of the other host and of the own on
 		grep '"both_ends_on_host":true' out
 	done
 ) & later
-beside 'two links, and rules by source address: each end names the link by which its packets leave, and counts its packets'; ( begin; need jq
+beside 'two links, and rules by source address and port: each end names the link by which its packets leave, and counts its packets'; ( begin; need jq
 	hosts
 	$B ip link add eth1 mtu 1400 type veth peer name eth1 mtu 1400 netns "${A##* }"
 	for host in "$A 1" "$B 2"; do
@@ -199,9 +199,9 @@ beside 'two links, and rules by source address: each end names the link by which
 		$on ip link set eth1 up
 		$on sh -c 'for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 >$f; done'
 	done
-	$B ip rule add from 198.51.100.2 lookup 100
+	$B ip rule add from 198.51.100.2 dport 1024-65534 lookup 100
 	$B ip route add 192.0.2.0/24 dev eth1 table 100
-	$A ip rule add from 192.0.2.1 lookup 100
+	$A ip rule add from 192.0.2.1 dport 1024-65534 lookup 100
 	$A ip route add 198.51.100.0/24 dev "$LINK" table 100
 	start_zcs --json
 	exits 0 zcc -s "$A4" --bind 198.51.100.2 -t 0.5 --json

@@ -25,6 +25,9 @@ static void test_texts(void)
 					       {"caf\303\251 \302\233m", "caf\303\251 ??m"},
 					       {"\302", "?"},
 					       {"\377\233\300\233", "????"}};
+	/* Of 2, 4 and 1 bytes, and how many bytes of whole ones there are in 0, 1, 2 ... */
+	static const char characters[] = "\303\244\360\237\230\200a";
+	static const size_t whole[] = {0, 0, 2, 2, 2, 2, 6};
 	char room[8] = "", full[4] = {'f', 'u', 'l', 'l'};
 	size_t i;
 
@@ -35,10 +38,12 @@ static void test_texts(void)
 		   string_append(room, sizeof(room), "4567") &&
 		   !string_append(room, sizeof(room), "8") && strcmp(room, "1234567") == 0,
 	   "string_append: text that just fits is appended, and more is reported and cut off");
-	room[4] = '\0';
-	ok(!string_append(room, sizeof(room), "\303\244\342\202\254") &&
-		   strcmp(room, "1234\303\244") == 0,
-	   "string_append: text that does not fit is cut off at a character");
+	for (i = 1; i < sizeof(room); i++) {
+		room[0] = '\0';
+		ok(!string_append(room, i, "%s", characters) && strlen(room) == whole[i - 1] &&
+			   strncmp(room, characters, whole[i - 1]) == 0,
+		   "string_append: in %zu bytes text is cut off at a character", i);
+	}
 	ok(!string_append(full, sizeof(full), "x") && memcmp(full, "full", 4) == 0,
 	   "string_append: a text without an end is left as it is");
 }
