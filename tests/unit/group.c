@@ -61,7 +61,8 @@ static void test_figures(void)
 	   "a load of which the hypervisor took 2 %% is unsafe");
 }
 
-static uint64_t stalled; /* how often each client was silent */
+static uint64_t stalled;   /* how often each client was silent */
+static unsigned reason[2]; /* why the load of each is unsafe */
 
 /*
  * What is printed of two clients that overlap: the first from 1 s to 3 s, the second, by an interface of its
@@ -99,6 +100,9 @@ static const char *printed_of(bool json, bool first_cut, bool second_cut, const 
 		c->end.ns = c->end.counters.ns = 1000000000ull * (i == 0 ? 3 : 5);
 		c->end.counters.total.packets_in = 40;
 		c->silence.stalls.n = stalled;
+		c->figures.host.unsafe = reason[i];
+		c->end.load = (struct meter_mark){
+			.period = 1, .now = {.time = 1, .spin = 0.5, .work = 0.5, .steal = 0.02}};
 	}
 	group_join(&x, &look);
 	look.figures.cut = true;
@@ -131,6 +135,13 @@ static void test_group(void)
 	    "clients via one interface have its packets");
 	ok(strstr(printed_of(true, false, false, "eth0"), "packets") == NULL,
 	   "clients via two interfaces have no packets");
+	x.meter.wanted = true;
+	reason[0] = UNSAFE_WEIGHT;
+	reason[1] = UNSAFE_CALIBRATION;
+	has(printed_of(true, false, false, "lo"),
+	    "\"unsafe\":[\"weight\",\"steal\",\"calibration\"]",
+	    "a group has the reasons of each of its clients, and its own");
+	x.meter.wanted = false;
 	for (cut = 1; cut < 4; cut++)
 		is(printed_of(false, cut & 1, cut & 2, "lo"),
 		   cut == 3
