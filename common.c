@@ -737,12 +737,21 @@ static void output_cut(void)
 	output_unlock(&before);
 }
 
-void error_line(const char *line)
+void error_line(const char *fmt, ...)
 {
 	struct sink *s = on_stderr.sink;
-	const size_t n = strlen(line);
+	char line[DIE_MAX] = "";
 	sigset_t before;
+	va_list ap;
+	size_t n;
 
+	string_append(line, sizeof(line), "%s: ", program_invocation_short_name);
+	n = strlen(line);
+	va_start(ap, fmt);
+	vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
+	va_end(ap);
+	make_printable(line);
+	n = strlen(strcat(line, "\n"));
 	if (s == NULL)
 		(void)!write(STDERR_FILENO, line, n);
 	if (s == NULL || !output_lock_try(&before))

@@ -182,8 +182,8 @@ int output_finish(void);
  */
 _Noreturn void die_of_signal(int sig);
 
-/* Prints a line on stderr if that can be done at once.  A signal handler may call it. */
-void error_line(const char *line);
+/* As warnx(3), but only if the line can be printed at once: a signal handler may call it. */
+void error_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* ppoll(2) of at most POLLED_MAX descriptors, until due_ns (UINT64_MAX: without a limit). */
 #define POLLED_MAX 2

@@ -339,8 +339,7 @@ void comparison_print_runs(const struct comparison *c)
 		if (c->command == NULL)
 			continue;
 		command = c->command(c->arg, i);
-		make_printable(command);
-		report("  %s\n", command);
+		wrap_line(INT_MAX, "  %s", command);
 		free(command);
 	}
 }

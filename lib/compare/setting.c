@@ -176,16 +176,6 @@ static const char *restore(const struct settings *s)
 	return "its command did not end in 30 seconds";
 }
 
-/* warnx(3) may wait for a lock that the interrupted thread has. */
-static void print_line(const char *before, const char *name, const char *behind, const char *why)
-{
-	char line[DIE_MAX] = "";
-
-	string_append(line, sizeof(line), "%s: %s%s%s%s\n", program_invocation_short_name, before,
-		      name, behind, why);
-	error_line(line);
-}
-
 bool settings_restore(bool by_signal)
 {
 	const struct settings *s;
@@ -198,11 +188,10 @@ bool settings_restore(bool by_signal)
 	entered = NULL;
 	if (s != NULL) {
 		if (by_signal && s->present != 0)
-			print_line("ending; restoring '", s->all[0].name, "', for 30 s at most",
-				   "");
+			error_line("ending; restoring '%s', for 30 s at most", s->all[0].name);
 		error = s->present != 0 ? restore(s) : NULL;
 		if (error != NULL)
-			print_line("--setting ", s->all[0].name, " is not restored: ", error);
+			error_line("--setting %s is not restored: %s", s->all[0].name, error);
 		unlock();
 		has_failed = error != NULL;
 	}

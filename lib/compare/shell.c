@@ -150,18 +150,6 @@ static bool has_ended(pid_t pid, const char **error)
 	return true;
 }
 
-/* warnx(3) may wait for a lock that an interrupted thread has. */
-static void name_command(const char *what)
-{
-	char line[DIE_MAX] = "";
-
-	string_append(line, sizeof(line) - 1, "%s: %s has run for 5 seconds: %s",
-		      program_invocation_short_name, what, running_text);
-	make_printable(line);
-	strcat(line, "\n");
-	(void)!write(STDERR_FILENO, line, strlen(line));
-}
-
 bool shell_wait(pid_t pid, const char *what, const _Atomic int *stop, uint64_t until,
 		const char **error)
 {
@@ -171,7 +159,7 @@ bool shell_wait(pid_t pid, const char *what, const _Atomic int *stop, uint64_t u
 		if ((stop != NULL && *stop > 0) || now_ns() > until)
 			return false;
 		if (now_ns() > name) {
-			name_command(what);
+			error_line("%s has run for 5 seconds: %s", what, running_text);
 			name = UINT64_MAX;
 		}
 		sleep_ns(SHELL_LOOK_NS);

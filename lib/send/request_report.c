@@ -328,16 +328,14 @@ static void latencies_text(const struct latency *h)
 
 	if (h[TOTAL].n == 0)
 		return;
-	report("  %-16s", "latency");
-	for (k = 0; k < PERCENTILES; k++)
-		report(" %11s", percentile[k].name);
-	report("\n");
-	for (i = 0; i < LATENCIES; i++, h++) {
-		if (h->n == 0)
+	for (i = -1; i < LATENCIES; i++) { /* first the titles */
+		if (i >= 0 && h[i].n == 0)
 			continue;
-		report("    %-14s", latency_name[i]);
+		report("%-18s", i < 0 ? "  latency" : text_of("    %s", latency_name[i]));
 		for (k = 0; k < PERCENTILES; k++)
-			report(" %11s", ms_text(latency_percentile(h, percentile[k].share)));
+			report(" %11s",
+			       i < 0 ? percentile[k].name
+				     : ms_text(latency_percentile(&h[i], percentile[k].share)));
 		report("\n");
 	}
 }
