@@ -218,25 +218,23 @@ static void print_unsafe(const struct plan *p, const char *before)
 {
 	const char *why = NULL;
 	const struct plan *session;
-	int i, unsafe = 0, runs = 0;
+	int i, unsafe, unmeasured = 0, runs = 0;
 
+	for (session = p; session != NULL; session = session->earlier) {
+		runs += session->added;
+		unmeasured += session->unmeasured;
+		why = why != NULL ? why : session->no_load;
+	}
 	for (i = 0; i < UNSAFE_REASONS; i++) {
-		unsafe = runs = 0;
-		for (session = p; session != NULL; session = session->earlier) {
+		for (session = p, unsafe = 0; session != NULL; session = session->earlier)
 			unsafe += session->unsafe_runs[i];
-			runs += session->added;
-		}
 		if (unsafe > 0)
 			report("%s%s in %d of %d run%s: unsafe (?)\n", before, limits_name(i),
 			       unsafe, runs, plural((uint64_t)runs));
 	}
-	for (session = p, unsafe = 0; session != NULL; session = session->earlier) {
-		unsafe += session->unmeasured;
-		why = why != NULL ? why : session->no_load;
-	}
-	if (unsafe > 0)
-		wrap_line(BRIEF_WIDTH, "%sload not measured in %d of %d run%s: %s", before, unsafe,
-			  runs, plural((uint64_t)runs), why);
+	if (unmeasured > 0)
+		wrap_line(BRIEF_WIDTH, "%sload not measured in %d of %d run%s: %s", before,
+			  unmeasured, runs, plural((uint64_t)runs), why);
 }
 
 /* The sessions of a file, the last one first: their rounds, machine, date and title. */

@@ -103,17 +103,15 @@ bool rounds_repeat(struct rounds *r, int run, const struct ends *ends, const cha
 	const int most = r->comparison->opt->retries;
 	bool is_missing = false;
 	unsigned doubts = error == NULL ? doubts_of(p, run, ends, &is_missing) : 0;
+	const char *why;
 
 	r->repeats = (error != NULL || ((is_missing || doubts != 0) && !r->is_hopeless)) &&
 		     r->retry < most && *r->stop <= 0;
-	if (r->repeats && error != NULL)
-		warnx("%s: the run is repeated, %d of %d", printable(error), r->retry + 1, most);
-	else if (r->repeats && is_missing && doubts != r->missing) /* a line has the reason */
-		warnx("the load is not measured: the run is repeated, %d of %d", r->retry + 1,
-		      most);
-	else if (r->repeats && !is_missing)
-		warnx("the load is unsafe (%s): the run is repeated, %d of %d",
-		      limits_format(doubts), r->retry + 1, most);
+	why = error != NULL ? printable(error)
+	      : is_missing  ? "the load is not measured" /* a line has the reason */
+			    : text_of("the load is unsafe (%s)", limits_format(doubts));
+	if (r->repeats && !(is_missing && doubts == r->missing))
+		warnx("%s: the run is repeated, %d of %d", why, r->retry + 1, most);
 	r->missing = is_missing ? doubts : 0;
 	return r->repeats;
 }

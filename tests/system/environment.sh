@@ -83,20 +83,15 @@ it 'the report has the governor, boost, vulnerabilities and preemption of /sys, 
 ); ok
 stop_zcs
 
-it 'across a veth pair: its driver, MTU and offloads, which are none where all are off; --against names what the receiver had otherwise'; ( begin
+it 'across a veth pair: its driver, MTU and offloads; --against names what the receiver had otherwise'; ( begin
 	has_lab || skip_check 'needs root, ip(8) and network namespaces'
 	hosts -m 1400
 	start_zcs --json
-	offloads='.driver == "veth"'
-	if command -v ethtool >/dev/null; then
-		$B ethtool -K "$LINK" tso off gso off gro off lro off
-		offloads='.offloads == []'
-	fi
+	link='.start.environment.link | .driver == "veth" and .mtu == 1400 and (.offloads | index("tso") != null)'
 	exits 0 $B "$zcc" --json -s "$A4" -p "$PORT" tiny
-	holds out ".start.environment.link | .interface == \"$LINK\" and .driver == \"veth\" and .mtu == 1400 and $offloads"
+	holds out "$link and .interface == \"$LINK\""
 	wait_until [ -s zcs.out ]
-	[ "$offloads" != '.offloads == []' ] || offloads='(.offloads | index("tso") != null)'
-	holds zcs.out ".start.environment.link | .driver == \"veth\" and .mtu == 1400 and $offloads"
+	holds zcs.out "$link"
 	$B "$zcc" -q -s "$A4" -p "$PORT" -r 1 --save saved.tsv tiny
 	$A ip link set "$LINK" mtu 1300
 	exits 0 $B "$zcc" -s "$A4" -p "$PORT" -r 1 --against saved.tsv tiny
