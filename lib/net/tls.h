@@ -55,7 +55,8 @@ const char *tls_explain(const struct tls_cipher *c, int error);
 /* What is wrong with a record that recv(2) cannot return, for `error`. */
 const char *tls_error(int error);
 
-#define TLS_OVERHEAD 22 /* bytes of a record beside its data: head, type and tag */
+#define TLS_OVERHEAD 22    /* bytes of a record beside its data: head, type and tag */
+#define TLS_DATA_MAX 16384 /* bytes of data of a record */
 
 /* Whether a connection begins with a hello, of which one byte has come: waits for its head. */
 bool tls_is_hello(int fd);

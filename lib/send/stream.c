@@ -477,10 +477,10 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 			"%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
 			st->peer, why);
 	st->result->has_receipt = len > 0 && why == NULL;
-	/* A call of TLS that a stop has ended may count what was in no complete record. */
+	/* What was in no complete record when a stop came is lost: of the last call, or of several short ones. */
 	lost = (double)st->sender.bytes - (double)(f->bytes + f->warmup);
 	if (st->opt->tls != NULL && st->result->has_receipt && *st->sender.stop != 0 && lost > 0 &&
-	    lost <= (double)st->sender.chunk)
+	    lost <= (double)st->sender.chunk + TLS_DATA_MAX)
 		st->sender.bytes = f->bytes + f->warmup;
 }
 

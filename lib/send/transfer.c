@@ -351,7 +351,7 @@ bool transfer_open(struct transfer *t)
 		if (r->stop > 0)
 			return false;
 		if (why != NULL) {
-			snprintf(r->failure, sizeof(r->failure), "%s: %s", st->peer, why);
+			run_fail(r, "%s: %s", st->peer, why);
 			close_streams(t, i + 1, true);
 			return false;
 		}

@@ -49,7 +49,7 @@ for method in sendfile send write mmap splice; do
 		exits 0 zcc_tls --json -m $method -n 3 file
 		jq -e '.end | .bytes_agree and .sum_sent.tls_cipher == "aes-128-gcm" and .sum_sent.bytes == 2100000 and
 		    (.sum_sent.tls_records == .sum_received.tls_records) and .sum_sent.tls_records >= 129 and
-		    .sum_received.tls_by == "software" and .sum_received.tls_decrypt_errors == 0' out
+		    .sum_sent.tls_by == "software" and .sum_received.tls_by == "software" and .sum_received.tls_decrypt_errors == 0' out
 	); ok
 done
 it 'zcc --tls --preload -m send: the files are sent from memory'; ( begin
@@ -102,6 +102,8 @@ it 'zcc --tls: another cipher, and an end without --tls, are named at both ends'
 	not grep ' in .* files' zcs.out
 	start_zcs
 	fails 'no answer to the hello of --tls' "$BIN/zcc" -q -s 0 -p "$PORT" --tls file
+	exits 1 "$BIN/zcc" -q -s 0 -p "$PORT" --tls -r 1 --retry 1 file
+	grep 'no answer to the hello of --tls.*: the run is repeated, 1 of 1$' err
 	wait_until grep 'is it zcc --tls? then this zcs needs --tls, too' zcs.err
 	stop_zcs
 ); ok
