@@ -366,7 +366,8 @@ static void test_clock(void)
 
 static void test_advice(void)
 {
-	size_t longest = strlen(hooks_find(KERNEL_BTF "-", NULL)), n;
+	uint32_t id[IDLE_CLOCK_HOOKS];
+	size_t longest = strlen(hooks_find(KERNEL_BTF "-", id)), n;
 	pid_t child;
 	int status, error;
 

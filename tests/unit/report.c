@@ -390,8 +390,8 @@ static void add_groups(const char *host)
 
 static struct send_options opt;
 static struct stream_result stream[2];
-static struct cpu_result cpu[2];
-static struct fileset set = {.n = 5, .bytes = 4096};
+static struct cpu_result cpu[3];
+static struct fileset set = {.n = 5, .bytes = 4096, .skipped = 1234};
 static struct send_result res = {
 	.target = {.name = "192.0.2.1:2222"}, .set = &set, .stream = stream, .cpu = cpu};
 static struct send_report rep;
@@ -423,12 +423,18 @@ static void transfer(unsigned sent_unsafe, unsigned received_unsafe)
 			.interval = filled(IN_SENDER, UNSAFE_STEAL * (unsigned)i),
 			.has_receipt = true};
 		stream[i].interval.host.uncertainty = 0.0123;
+		stream[i].received.bytes = stream[i].sent.bytes + stream[i].sent.warmup -
+					   stream[i].received.warmup;
 		cpu[i] = (struct cpu_result){3 + i, filled(IN_SENDER, UNSAFE_WEIGHT * (unsigned)i),
-					     i == 0 ? "both" : "sender"};
+					     i == 0 ? "both" : ""};
 	}
+	figures_init(&cpu[2].figures);
+	cpu[2].role = ""; /* nor has it a load */
 	strcpy(res.congestion, "cubic");
 	res.loops = 9;
-	res.receipts = res.n_cpus = 2;
+	res.receipts = 2;
+	res.n_cpus = 3;
+	res.mptcp = true;
 	res.sent = filled(IN_SENDER, sent_unsafe);
 	res.received = filled(IN_RECEIVER, received_unsafe);
 	res.sent.zerocopy.sends = stream[0].sent.zerocopy.sends + stream[1].sent.zerocopy.sends;
@@ -439,7 +445,8 @@ static void transfer(unsigned sent_unsafe, unsigned received_unsafe)
 	two_stalls(&res.stalls);
 }
 
-#define TRANSFER "-s server -m send -P 2 --warmup 1.5"
+#define TRANSFER                                                                                   \
+	"-s server -m send -P 2 --warmup 1.5 --title label_\033 --cork --nodelay --dscp 46 --pace 4096"
 
 static const char *transfer_json(void)
 {
@@ -459,38 +466,45 @@ static void add_stalls(const char *path)
 	    path, path);
 }
 
+/* Of a transfer to another host, and of one whose ends are both here. */
 static void test_transfer(void)
 {
-	static const unsigned unsafe[][2] = {{UNSAFE_STEAL | UNSAFE_OTHER, 0}, {0, UNSAFE_STEAL}};
-	size_t k;
-	int i;
+	const struct end *second = &receiver;
+	int i, local;
 
-	for (k = 0; k < LENGTH(unsafe); k++) {
-		transfer(unsafe[k][0], unsafe[k][1]);
+	for (local = 0; local < 2; local++, second = NULL) {
+		transfer(UNSAFE_STEAL | UNSAFE_OTHER, 0);
+		res.local = set.builtin = local;
+		strcpy(res.target.interface, local ? "lo" : "eth0");
 		transfer_json();
 		pattern[0] = '\0';
 		add_of(sender.stream, KIB " kbytes/sec (" GBIT "), ");
 		add_of(sender.host, LOAD_LINE);
-		add(" to 192.0.2.1:2222, cubic, {start.test_start.num_streams} streams "
-		    "{start.test_start.files} files of {start.test_start.file_bytes} bytes, in 9 loops "
-		    "after {start.test_start.omit} s of warm-up, {end.sum_sent.warmup_bytes} bytes");
+		add(" title: label ? to 192.0.2.1:2222 via {start.interface}, cubic, corked, nodelay, "
+		    "MPTCP, DSCP 46, paced to {start.test_start.fqrate/8} bytes/s, "
+		    "{start.test_start.num_streams} streams %s, 1,234 skipped, in 9 loops after "
+		    "{start.test_start.omit} s of warm-up, {end.sum_sent.warmup_bytes} bytes all bytes "
+		    "sent were received",
+		    local ? "63 built-in files of 350 KiB"
+			  : "{start.test_start.files} files of {start.test_start.file_bytes} bytes");
 		add_rows("transfer", GROUP_TRANSFER, &receiver);
 		add_stalls("end.pauses");
 		add(" the first stalls: {end.first_stalls.0.seconds} s at {end.first_stalls.0.start} s "
 		    "({*}), {end.first_stalls.1.seconds} s at {end.first_stalls.1.start} s ({*})");
-		add_rows("load", GROUP_LOAD, &receiver);
+		add_rows(local ? "load of this host, both ends" : "load", GROUP_LOAD, second);
 		add_rows("CPU time, us/KiB, sampled by {end.host.profile.sampled_by}",
-			 GROUP_PROFILE, &receiver);
-		add_of(sender.host, " sender: " DRIFT_LINE);
+			 GROUP_PROFILE, second);
+		add_of(sender.host, local ? " " DRIFT_LINE : " sender: " DRIFT_LINE);
 		add(" the receiver had %ju clients during the transfer: its load is that of all of "
 		    "them load by CPU load cost, us/KiB",
 		    (uintmax_t)res.received.clients);
 		for (i = 0; i < 2; i++) {
 			add(" cpu{end.load_by_cpu.%d.cpu} ", i);
 			add_of(text_of("end.load_by_cpu.%d", i),
-			       LOAD_SHOWN " " COST_SHOWN " {@.role}");
+			       i == 0 ? LOAD_SHOWN " " COST_SHOWN " {@.role}"
+				      : LOAD_SHOWN " " COST_SHOWN);
 		}
-		add_rows("interrupts and packets", GROUP_HOST, &receiver);
+		add_rows("interrupts and packets", GROUP_HOST, second);
 		add_rows("TCP", GROUP_TCP, &receiver);
 		add_rows("TCP waited for", GROUP_WAITS, NULL);
 		add(" streams CPU KiB/s retransmits RTT, ms cwnd, KiB");

@@ -212,32 +212,16 @@ static void test_unmeasured(void)
 	   "a word that is not known has a text");
 }
 
-static void test_options(void)
+/* What the runs of a comparison send, and where to. */
+static void test_compared(void)
 {
-	init("-P2 --pace 4096 --warmup 1.5 --title label_\033 --cork --nodelay --dscp 46");
-	opt.raw = true;
-	set = (struct fileset){.builtin = true, .skipped = 1234};
-	res.mptcp = res.local = true;
-	res.receipts = 2;
-	res.n_cpus = 3; /* the last has neither role nor load */
-	res.sent = figures_of(SENT "warmup=77 load=0.25 cpus=4");
+	init("-P1");
+	set.skipped = 1234;
 	res.sent.host.baseline = BASELINE_OWN;
-	res.sent.host.drift = 0.005;
-	res.sent.host.bracketed = true;
-	res.received.host.load = NAN;
-	strcpy(res.target.interface, "lo");
-	stream[0].sent.cpu = 5;
-	stream[0].received.bytes = stream[0].sent.bytes;
-	stream[0].sent.zerocopy = (struct zerocopy_figures){5, 1, 2};
-	stream[1].sent.zerocopy = (struct zerocopy_figures){3, 1, 4};
-	stream[1].sent.tcp.rtt = NAN;
-	sum_streams();
-	set_unknown(&res.sent.tcp, sizeof(res.sent.tcp));
-	set_unknown(&res.sent.waits, sizeof(res.sent.waits));
-	expect(text(), "a report with all options has rows of streams and CPUs");
 	opt.compares = true;
-	has(text(), " KiB, 1,234 skipped; own baselines\n",
-	    "the first run of a comparison prints what is sent");
+	is(text(),
+	   "  to 192.0.2.1:2222, cubic\n  5 files of 4,096 bytes, 1,234 skipped; own baselines\n",
+	   "the first run of a comparison prints what is sent");
 	rep.run = 2;
 	is(text(), "", "the next run of a comparison prints nothing");
 	rep.run = 1;
@@ -357,5 +341,5 @@ static void test_check(void)
 	expect(captured(), "receipts are compared with what was sent, or missed");
 }
 
-TESTS(test_text, test_without_load, test_unmeasured, test_options, test_json, test_progress,
+TESTS(test_text, test_without_load, test_unmeasured, test_compared, test_json, test_progress,
       test_notes, test_check)
