@@ -7,7 +7,7 @@
 #include "lib/compare/shell.h"
 #include "lib/report/words.h"
 
-#define FORGET_NS 1000000000u /* between two looks at how much a command has printed */
+#define FORGET_NS 100000000u /* between two looks at how much a command has printed */
 
 /*
  * The tables.

@@ -43,7 +43,7 @@ bool shell_wait(pid_t pid, const char *what, const _Atomic int *stop, uint64_t u
 extern struct rusage shell_usage;
 const char *shell_said(void);
 
-/* To be called about once a second while a silent command runs: forgets what it printed, if that is more than 1 MiB. */
+/* To be called about ten times a second while a silent command runs: forgets what it printed, if that is more than 1 MiB. */
 void shell_forget(void);
 
 /*

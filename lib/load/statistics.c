@@ -151,9 +151,9 @@ struct estimate statistics_widen(struct estimate e, double half)
 void history_add(struct history *h, double load, double uncertainty, unsigned unsafe)
 {
 	h->periods++;
-	h->unsafe |= unsafe;
 	if (isnan(load))
 		return;
+	h->unsafe |= unsafe;
 	h->min = h->n == 0 ? load : fmin(h->min, load);
 	h->max = h->n == 0 ? load : fmax(h->max, load);
 	h->uncertainty = fmax(h->uncertainty, uncertainty);

@@ -76,7 +76,7 @@ struct history {
 	long n;       /* those that have a load */
 	double sum, squares, min, max;
 	double uncertainty; /* the largest uncertainty of a period */
-	unsigned unsafe;    /* the reasons of all periods */
+	unsigned unsafe;    /* the reasons of those that have a load */
 };
 
 /* Adds a period.  A period whose load is not measured (NAN) is only counted. */
