@@ -80,6 +80,8 @@ static void print_facts(FILE *f, const struct plan *p)
 
 	fprintf(f, "%s\t#\truns: %d\n", p->id, p->n);
 	for (i = 0; i < p->facts; i++) {
+		if (p->fact[i].value[0] == '\0')
+			continue;
 		fprintf(f, "%s\t#\t%s: ", p->id, p->fact[i].key);
 		print_field(f, p->fact[i].value);
 		fputc('\n', f);

@@ -437,6 +437,7 @@ void options_of_run(const struct send_options *all, int i, struct send_options *
 	opt->compare = all->compare;
 	opt->compares = all->compares;
 	opt->debug = all->debug;
+	opt->quiet = all->quiet;
 	opt->gauge = all->gauge;
 	opt->gauge.soak = r->soak;
 	opt->gauge.idle = r->idle;
