@@ -19,12 +19,14 @@ done
 it 'zcs.service: a system call that its filter lacks, as bpf(2) of --idle, fails and does not kill'; ( begin
 	sed -n '/^SystemCallFilter=/,/^[^S]/p' zcs.service | grep -x SystemCallErrorNumber=EPERM
 ); ok
-it 'units: a zcs whose --bind address comes late fails, and is started again without end, every two seconds'; ( begin
+it 'units: a zcs whose --bind address comes late is started again without end, every two seconds, but not after a usage error'; ( begin
 	fails 'Cannot assign requested address' "$BIN/zcs" -p 0 --bind 192.0.2.1
+	fails_with 2 "option '--no-such'" "$BIN/zcs" --no-such
 	for unit in zcs zcs-load; do
 		sed -n '/^.Unit/,/^.Service/p' $unit.service | grep -x StartLimitIntervalSec=0
 		grep -x Restart=on-failure $unit.service
 		grep -x RestartSec=2 $unit.service
+		grep -x RestartPreventExitStatus=2 $unit.service
 	done
 ); ok
 it 'zcs: the service manager is told that it is ready, by a path or an abstract name'; ( begin; need python3
