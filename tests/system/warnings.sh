@@ -158,6 +158,8 @@ for kind in 'is empty' 'lacks a CPU' 'stands still'; do
 		done
 		[ "$kind" != 'is empty' ] || exits 1 unshare -m sh -c "mount --bind '$kind' /proc/stat && exec $zcc --idle --wait-idle 9 -s 0 -p 9"
 		[ "$kind" != 'is empty' ] || grep '^zcc: nothing was sent: --wait-idle: /proc/stat does not count what other programs take: omit it$' err
+		[ "$kind" != 'is empty' ] || exits 1 unshare -m sh -c "mount --bind '$kind' /proc/stat && exec $cyclesoak --idle --wait-idle 9 -n 1"
+		[ "$kind" != 'is empty' ] || grep '^cyclesoak: --wait-idle: /proc/stat does not count' err
 	); ok
 done
 check_usage "--idle: 'kernel' is not 'clock'" zcs --idle=kernel
