@@ -355,7 +355,7 @@ static struct worker *worker_at(const struct run *r, int i)
 static _Thread_local struct run *own_run; /* of the thread; NULL: it is no worker that has begun */
 static _Thread_local jmp_buf end_of_worker; /* where it ends if it has failed */
 
-/* What a worker dies of breaks its run, without figures, and the main thread decides what becomes of the program. */
+/* A worker that calls die() breaks its run, which has no figures.  The main thread decides whether the program ends. */
 static void take_death(const char *why)
 {
 	own_run->has_died = true;
@@ -392,7 +392,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	r->running = r->measuring = r->opt->streams;
 	r->is_broken = r->has_failed = r->has_died = false;
 	pthread_barrier_init(&r->barrier, NULL, (unsigned)r->opt->streams + 1);
-	/* The main thread alone takes signals, as only it restores a setting; but who does what is wrong is told. */
+	/* The main thread alone takes signals, as it alone restores a setting.  A fault is its own thread's. */
 	sigfillset(&all);
 	sigdelset(&all, SIGSEGV);
 	pthread_sigmask(SIG_BLOCK, &all, &before);

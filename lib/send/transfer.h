@@ -48,6 +48,9 @@ struct stream {
 	const struct fileset *set;
 	const char *peer;
 	struct stream_result *result;
+	const char *encrypts; /* what does, with TLS: software or device */
+	bool paced;           /* the kernel spreads what is sent over the time */
+	uint64_t left;        /* bytes that it may still send */
 	/* Written by the stream's own thread, and read by the main thread at any time. */
 	_Atomic enum stream_phase phase;
 	_Atomic uint64_t files;   /* entries of the wire that are sent */
@@ -55,15 +58,11 @@ struct stream {
 	/* Written by the stream's own thread, and read by others once it is measured. */
 	struct stream_mark end; /* of what is measured */
 	struct tcp_figures tcp; /* TCP_INFO when all had been sent */
-	/* Those of the main thread. */
-	struct stream_mark
-		mark; /* the latest: it begins or ends what is measured, or an interval */
+	/* Used by the main thread alone. */
+	struct stream_mark mark;  /* the latest reading */
 	struct stream_mark begin; /* of what is measured */
 	struct stream_mark last;  /* the end of the last interval */
-	uint64_t left;            /* bytes that it may still send */
-	const char *encrypts;     /* what does, with TLS: software or device */
-	bool paced;               /* the kernel spreads what is sent over the time */
-	uint64_t progress;        /* what the main thread saw when it looked last */
+	uint64_t progress;        /* what it saw when it looked last */
 	struct samples samples;
 };
 
