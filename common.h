@@ -68,7 +68,7 @@ int die_failure(void);
 
 /*
  * From now on die() in this thread calls `taker` instead, with the error, which is behind the place that die_about() has.  It
- * must not return.
+ * must not return.  NULL: the program ends.
  */
 void die_is_for(void (*taker)(const char *why));
 

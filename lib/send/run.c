@@ -352,14 +352,30 @@ static struct worker *worker_at(const struct run *r, int i)
 	return (struct worker *)(void *)(r->workers + (size_t)i * r->worker_size);
 }
 
-static _Thread_local struct run *own_run; /* of the thread; NULL: it is no worker that has begun */
-static _Thread_local jmp_buf end_of_worker; /* where it ends if it has failed */
+static _Thread_local struct run
+	*own_run; /* of a worker, or of an attempt; NULL: run_break() returns */
+static _Thread_local jmp_buf end_of_run; /* where it ends in that thread if it is broken */
 
-/* A worker that calls die() breaks its run, which has no figures.  The main thread decides whether the program ends. */
+/* die() breaks the run, which has no figures.  The main thread decides whether the program ends. */
 static void take_death(const char *why)
 {
 	own_run->has_died = true;
 	run_break(own_run, "%s", why);
+}
+
+bool run_attempt(struct run *r, bool (*attempt)(void *arg), void *arg)
+{
+	volatile bool has_succeeded = false;
+
+	r->is_broken = r->has_failed = r->has_died = false;
+	own_run = r;
+	if (setjmp(end_of_run) == 0) {
+		die_is_for(take_death);
+		has_succeeded = attempt(arg);
+	}
+	die_is_for(NULL);
+	own_run = NULL;
+	return has_succeeded;
 }
 
 static void *worker_main(void *arg)
@@ -370,7 +386,7 @@ static void *worker_main(void *arg)
 	cpu_bind_or_die(&r->opt->bind, w->number);
 	pthread_barrier_wait(&r->barrier);
 	own_run = r;
-	if (setjmp(end_of_worker) == 0) {
+	if (setjmp(end_of_run) == 0) {
 		die_is_for(take_death);
 		r->work(w);
 	}
@@ -502,7 +518,7 @@ void run_break(struct run *r, const char *fmt, ...)
 		eventfd_write(r->wake, 1);
 	}
 	if (own_run != NULL)
-		longjmp(end_of_worker, 1);
+		longjmp(end_of_run, 1);
 }
 
 bool run_hold(struct run *r)

@@ -110,6 +110,9 @@ void run_try_or_die(const struct run *r);
 void run_gauge(struct run *r);
 void run_close(struct run *r);
 
+/* Calls attempt(arg), in which die() breaks the run as in a worker; returns what it returns, or false. */
+bool run_attempt(struct run *r, bool (*attempt)(void *arg), void *arg);
+
 /*
  * Starts opt->streams threads, bound to the CPUs of the options, reads the host, and has the
  * threads begin at r->start_ns, all at once.  Each calls `work` with its element of `workers`: an

@@ -188,8 +188,7 @@ void stream_figures(struct stream *st)
 /* Breaks the transfer.  Only the main thread, which may watch the stream meanwhile, returns from it. */
 #define stream_fail(st, ...) run_break((st)->worker.run, __VA_ARGS__)
 
-/* Why the server has rejected the stream, by its receipt; NULL: it has not. */
-static const char *refusal(const struct figures *received)
+static void die_if_refused(const struct stream *st, const struct figures *received)
 {
 	static const char *const reasons[][2] = {
 		{REFUSED_FULL, "the server has reached its limit of clients (zcs --max-clients)"},
@@ -204,15 +203,8 @@ static const char *refusal(const struct figures *received)
 	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (strcmp(word, reasons[i][0]) == 0)
 			word = reasons[i][1];
-	return word[0] != '\0' ? text_of("rejected: %s", word) : NULL;
-}
-
-static void die_if_refused(const struct stream *st, const struct figures *received)
-{
-	const char *why = refusal(received);
-
-	if (why != NULL)
-		die("%s: %s", st->peer, why);
+	if (word[0] != '\0')
+		die("%s: rejected: %s", st->peer, word);
 }
 
 /*
@@ -390,58 +382,57 @@ static void send_loops(struct stream *st)
 #define HELLO_SECONDS 5
 #define NO_HELLO      "is it a zcs --tls, of version 2.0 or later?"
 
-/* Waits for the server's answer, as long as HELLO_SECONDS or until a signal, and stores its first byte. */
-static const char *wait_for_answer(const struct stream *st, unsigned char *first)
+/* Waits for the server's answer, as long as HELLO_SECONDS.  Returns its first byte; 0 if a signal came. */
+static unsigned char wait_for_answer(const struct stream *st)
 {
 	struct pollfd p = {.fd = st->sender.sock, .events = POLLIN};
 	const uint64_t until = time_after(now_ns(), HELLO_SECONDS);
+	unsigned char first = 0;
 	int n;
 
 	do
 		n = poll(&p, 1, TICK_MS);
 	while (n <= 0 && *st->sender.stop == 0 && now_ns() < until);
 	if (*st->sender.stop > 0)
-		return "interrupted";
+		return 0;
 	if (n <= 0)
-		return text_of("no answer to the hello of --tls in %d s: " NO_HELLO, HELLO_SECONDS);
-	if (recv(st->sender.sock, first, 1, MSG_PEEK) != 1)
-		return "closed at the hello of --tls: " NO_HELLO;
-	return NULL;
+		die("%s: no answer to the hello of --tls in %d s: " NO_HELLO, st->peer,
+		    HELLO_SECONDS);
+	if (recv(st->sender.sock, &first, 1, MSG_PEEK) != 1)
+		die("%s: closed at the hello of --tls: " NO_HELLO, st->peer);
+	return first;
 }
 
-const char *stream_hello(struct stream *st)
+void stream_hello(struct stream *st)
 {
 	const struct tls_cipher *c = st->opt->tls;
 	const int sock = st->sender.sock;
-	unsigned char header[WIRE_HEADER], first = 0;
+	unsigned char header[WIRE_HEADER];
 	char line[RECEIPT_MAX], wanted[64];
 	struct figures received;
-	const char *why;
 	bool encrypted;
 	ssize_t n;
 
 	if (tls_start_where(sock, c, TLS_TO_SERVER, TLS_SENDS, &st->encrypts) != 0)
-		return text_of("--tls: %s", tls_explain(c, errno));
+		die("%s: --tls: %s", st->peer, tls_explain(c, errno));
 	wire_put(header, loops_header(st));
 	if (send(sock, header, sizeof(header), 0) != (ssize_t)sizeof(header))
-		return text_of("the hello of --tls: %s", strerror(errno));
+		die_errno("%s: the hello of --tls", st->peer);
 	st->headers = sizeof(header);
-	why = wait_for_answer(st, &first);
-	if (why != NULL)
-		return why;
-	encrypted = first == 0x17;
+	encrypted = wait_for_answer(st) == 0x17;
+	if (*st->sender.stop > 0)
+		return;
 	if (encrypted && tls_start(sock, c, TLS_TO_CLIENT, TLS_RECEIVES) != 0)
-		return text_of("--tls: %s", tls_explain(c, errno));
+		die("%s: --tls: %s", st->peer, tls_explain(c, errno));
 	n = TEMP_FAILURE_RETRY(recv(sock, line, sizeof(line), 0));
 	snprintf(wanted, sizeof(wanted), "tls=%s\n", c->name);
 	if (encrypted && n == (ssize_t)strlen(wanted) && memcmp(line, wanted, (size_t)n) == 0) {
 		st->mark = stream_mark(st);
-		return NULL;
+		return;
 	}
 	if (!encrypted && n > 0 && receipt_parse(line, (size_t)n, &received) == NULL)
-		why = refusal(&received);
-	return why != NULL ? why
-			   : "the answer to the hello of --tls is not that of a zcs: " NO_HELLO;
+		die_if_refused(st, &received);
+	die("%s: the answer to the hello of --tls is not that of a zcs: " NO_HELLO, st->peer);
 }
 
 /*

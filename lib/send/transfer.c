@@ -305,26 +305,27 @@ void transfer_run(struct transfer *t)
 	sum_up(t);
 }
 
-/* Closes the first n streams; those of a broken run are reset. */
-static void close_streams(struct transfer *t, int n, bool is_broken)
+/* Closes the streams that are open; those of a broken run are reset. */
+static void close_streams(struct transfer *t, bool is_broken)
 {
-	for (n--; n >= 0; n--) {
-		sock_reset_at_close(t->stream[n].sender.sock, is_broken);
-		sender_close(&t->stream[n].sender);
+	while (t->opened-- > 0) {
+		sock_reset_at_close(t->stream[t->opened].sender.sock, is_broken);
+		sender_close(&t->stream[t->opened].sender);
 	}
 	free(t->stream);
 	free(t->result.stream);
 	free(t->result.cpu);
 }
 
-bool transfer_open(struct transfer *t)
+/* Connects the streams; returns false if one cannot connect, or after a signal. */
+static bool open_streams(void *transfer)
 {
+	struct transfer *t = transfer;
 	const struct send_options *opt = t->opt;
 	const size_t n = (size_t)opt->streams;
 	struct send_result *res = &t->result;
 	struct run *r = t->run;
 	struct stream *st;
-	const char *why;
 	int i, sock;
 
 	t->stream = alloc_or_die(n, sizeof(*t->stream), "streams");
@@ -336,7 +337,6 @@ bool transfer_open(struct transfer *t)
 		if (sock < 0) {
 			if (i > 0 && r->stop <= 0)
 				target_fail(r, 0);
-			close_streams(t, i, true);
 			return false;
 		}
 		st->opt = opt;
@@ -347,14 +347,11 @@ bool transfer_open(struct transfer *t)
 		st->paced = opt->pace > 0 || strncmp(res->congestion, "bbr", 3) == 0;
 		st->left = opt->bytes / n + ((size_t)i < opt->bytes % n);
 		stream_open(st, sock, opt->chunk, &r->stop);
-		why = opt->tls != NULL ? stream_hello(st) : NULL;
+		t->opened++;
+		if (opt->tls != NULL)
+			stream_hello(st);
 		if (r->stop > 0)
 			return false;
-		if (why != NULL) {
-			run_fail(r, "%s: %s", st->peer, why);
-			close_streams(t, i + 1, true);
-			return false;
-		}
 	}
 	r->interface = res->target.interface;
 	sock = t->stream[0].sender.sock;
@@ -370,7 +367,15 @@ bool transfer_open(struct transfer *t)
 	return true;
 }
 
+bool transfer_open(struct transfer *t)
+{
+	if (run_attempt(t->run, open_streams, t))
+		return true;
+	close_streams(t, true);
+	return false;
+}
+
 void transfer_close(struct transfer *t)
 {
-	close_streams(t, t->opt->streams, t->run->is_broken);
+	close_streams(t, t->run->is_broken);
 }

@@ -72,8 +72,8 @@ struct stream {
  */
 void stream_open(struct stream *st, int sock, uint64_t chunk, const _Atomic int *stop);
 
-/* Agrees with the server on TLS, before anything is measured.  Returns NULL or what is wrong. */
-const char *stream_hello(struct stream *st);
+/* Agrees with the server on TLS, before anything is measured, or dies. */
+void stream_hello(struct stream *st);
 
 /*
  * Sends all and waits for the receipt, in the stream's own thread.  What goes wrong breaks the run; a server that
@@ -120,6 +120,7 @@ struct transfer {
 	struct run *run;
 	struct send_report *report; /* prints the intervals and the progress */
 	struct stream *stream;
+	int opened; /* streams that are to be closed */
 	struct event event[TRANSFER_EVENTS];
 	struct load_sample last; /* the load at the end of the last interval */
 	bool measuring;          /* the warm-up is over */

@@ -146,6 +146,10 @@ beside 'zcc --retry: a run that zcs rejects is repeated, and the comparison goes
 	kill "$HOLD"
 	zcc_ends run 0
 	grep '^2 rounds of 1 run' run.out
+	port=$PORT
+	start_zcs
+	exits 1 "$zcc" -s 0 -p "$PORT" --cport "$port" -r 1 --retry 1 ../tiny
+	grep "cport: port $port: Address already in use: the run is repeated, 1 of 1$" err
 ) & later
 beside '--max-clients 2 --reply: a third client is rejected, and counted at the end'; ( begin
 	start_zcs --max-clients 2 --idle-timeout 0 --reply
