@@ -594,6 +594,8 @@ static void test_requests(void)
 	q.pauses = (struct pauses){17, 45600000};
 	two_stalls(&q.slow);
 	requests_figures(&q);
+	ok(q.host.requests.failed == 110 + 111 + 112 + 113 + 114 + 115,
+	   "the requests that failed are those of all kinds");
 	capture(STDOUT_FILENO);
 	json_open(&j, NULL, '{');
 	requests_json(&j, &q);
