@@ -676,8 +676,6 @@ static void test_clients(void)
 	const char *silent;
 
 	f.clients = 4321;
-	client(&f, JSON_OBJECTS);
-	json_captured();
 	strcpy(json, strchr(client(&f, JSON_OBJECTS), '{'));
 	strcpy(pattern, "interval, s KiB/s rate load cost, us/KiB ");
 	add_of("intervals.0.sum", "{@.start}-{@.end} " KIB " " GBIT " {@.load_percent}%{?@} +-");
