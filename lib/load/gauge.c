@@ -43,16 +43,6 @@ void gauge_warn(const struct gauge_setup *setup)
 	limits_warn(gauge_is_wanted(setup) && setup->n_cpus == 0 && setup->on.n == 0);
 }
 
-/* Copies a calibration.  to->cpu is to be freed. */
-static void copy(struct calibration *to, const struct calibration *from)
-{
-	*to = *from;
-	if (from->cpu == NULL)
-		return;
-	to->cpu = alloc_or_die((size_t)from->cpus.n, sizeof(*to->cpu), "calibration");
-	memcpy(to->cpu, from->cpu, (size_t)from->cpus.n * sizeof(*to->cpu));
-}
-
 /* Whether this reason, for which the load is not measured, has had no line yet. */
 static bool is_first_line(struct gauge *g, unsigned reason)
 {
@@ -99,7 +89,7 @@ static bool measure_idle(struct gauge *g, bool second, struct calibration *c,
 
 void gauge_after(struct gauge *g, const _Atomic int *stop)
 {
-	struct calibration *c = &g->calibration, mean;
+	struct calibration *c = &g->calibration;
 
 	g->drift = NAN;
 	g->half = g->bracketed = false;
@@ -112,11 +102,8 @@ void gauge_after(struct gauge *g, const _Atomic int *stop)
 		g->after.cpu = NULL;
 		return;
 	}
-	copy(&mean, &g->after);
-	g->drift = 0 - baseline_merge(&mean, c);
+	g->drift = baseline_merge(c, &g->after);
 	g->bracketed = true;
-	free(c->cpu);
-	*c = mean;
 }
 
 /* Makes the baseline after one measurement the baseline before the next. */
@@ -139,7 +126,7 @@ static void open_profile(struct gauge *g)
 	struct instrument *in = &g->instrument;
 	const struct cpus *cpus = &g->calibration.cpus;
 	const bool is_said = g->no_profile != NULL;
-	char why[DIE_MAX];
+	const char *why;
 	pid_t *soaker;
 	int i;
 
@@ -149,7 +136,7 @@ static void open_profile(struct gauge *g)
 	soaker = alloc_or_die((size_t)cpus->n, sizeof(*soaker), "a profile");
 	for (i = 0; i < cpus->n; i++)
 		soaker[i] = soaker_thread(in->soaker, i);
-	in->profile = profile_open(cpus, soaker, &g->no_profile, why);
+	in->profile = profile_open(cpus, soaker, &g->no_profile, &why);
 	free(soaker);
 	if (in->profile == NULL && !is_said)
 		warnx("--profile: no profile is measured: %s", why);

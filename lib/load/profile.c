@@ -216,17 +216,15 @@ static const char *advice(const char *file, long value)
 }
 
 /* Stores what is missing for events, or for the names of functions, and how to get it. */
-static const char *explain(int error, const char *what, const char *file, char why[DIE_MAX])
+static const char *explain(int error, const char *what, const char *file, const char **why)
 {
-	char value[32];
 	const bool refused = error == EACCES || error == EPERM;
+	char value[32];
 
-	snprintf(why, DIE_MAX, "%s", what);
-	if (error != 0)
-		string_append(why, DIE_MAX, ": %s", strerror(error));
+	*why = text_of("%s: %s", what, strerror(error));
 	if (refused && file_read_line(file, value, sizeof(value)) == 0)
-		string_append(why, DIE_MAX, ": %s is %s: %s", strrchr(file, '/') + 1, value,
-			      advice(file, strtol(value, NULL, 10)));
+		*why = text_of("%s: %s is %s: %s", *why, strrchr(file, '/') + 1, value,
+			       advice(file, strtol(value, NULL, 10)));
 	if (error == EMFILE || error == ENFILE || error == ENOMEM)
 		return NO_PROFILE_LIMIT;
 	return refused ? NO_PROFILE_PERMISSION : NO_PROFILE_KERNEL;
@@ -246,41 +244,38 @@ static int sample_hz(int cpus)
 }
 
 struct profile *profile_open(const struct cpus *cpus, const pid_t *soaker, const char **missing,
-			     char why[DIE_MAX])
+			     const char **why)
 {
 	struct profile *p = alloc_or_die(1, sizeof(*p), "a profile");
+	const char *what = NULL, *file = PARANOID;
 	const int hz = sample_hz(cpus->n);
-	FILE *f;
 	int i, error;
-	char text[DIE_MAX];
+	FILE *f;
 
 	pthread_mutex_init(&p->lock, NULL);
 	p->ring = alloc_or_die((size_t)cpus->n, sizeof(*p->ring), "a profile");
-	files_allow_most(); /* each CPU has a descriptor */
-	/* Without it the thread would never end. */
-	p->wake = eventfd(0, EFD_CLOEXEC);
-	if (p->wake < 0) {
-		*missing = explain(errno, "eventfd(2)", PARANOID, why);
-		profile_close(p);
-		return NULL;
-	}
+	files_allow_most();           /* each CPU has a descriptor */
 	for (i = 0; i < cpus->n; i++) /* one event for all, as each has weights of its own */
 		p->by_timer |= !has_cycles(cpus->id[i], hz);
-	for (; p->n < cpus->n; p->n++) {
+	p->wake = eventfd(0, EFD_CLOEXEC);
+	if (p->wake < 0) /* without it the thread would never end */
+		what = "eventfd(2)";
+	for (; what == NULL && p->n < cpus->n; p->n++) {
 		p->ring[p->n].soaker = soaker[p->n];
-		if (!ring_open(&p->ring[p->n], cpus->id[p->n], p->by_timer, hz)) {
-			*missing = explain(errno, "perf_event_open(2)", PARANOID, why);
-			p->n += p->ring[p->n].fd >= 0;
-			profile_close(p);
-			return NULL;
-		}
+		if (!ring_open(&p->ring[p->n], cpus->id[p->n], p->by_timer, hz))
+			what = "perf_event_open(2)";
 	}
-	f = fopen("/proc/kallsyms", "re");
-	/* One that can be read has no addresses: they are hidden. */
-	error = f != NULL ? EPERM : errno;
-	if (symbols_read(&p->symbols, f, text))
+	error = errno;
+	if (what == NULL) {
+		file = RESTRICT;
+		f = fopen("/proc/kallsyms", "re");
+		/* One that can be read has no addresses: they are hidden. */
+		error = f != NULL ? EPERM : errno;
+		what = symbols_read(&p->symbols, f);
+	}
+	if (what == NULL)
 		return p;
-	*missing = explain(error, error == EPERM ? text : "/proc/kallsyms", RESTRICT, why);
+	*missing = explain(error, what, file, why);
 	profile_close(p);
 	return NULL;
 }

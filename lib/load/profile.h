@@ -2,7 +2,7 @@
  * profile.h: what the kernel does while the CPUs are soaked: samples of all tasks by perf_event_open(2), counted by the
  * groups of symbols.h.  Samples of the soakers themselves are idle time.
  *
- *	p = profile_open(&cpus, threads, &missing, why);
+ *	p = profile_open(&cpus, threads, &missing, &why);
  *	profile_start(p);
  *	profile_read(p, &from);
  *	...
@@ -43,11 +43,11 @@ struct profile_shares {
 
 /*
  * Opens the events of these CPUs, of which each has the thread of its soaker, and reads the names of functions.  To be
- * called with the privileges that this takes.  Returns NULL, with the reason in `why` and its word in *missing, if
+ * called with the privileges that this takes.  Returns NULL, with the reason in *why and its word in *missing, if
  * there can be no profile.
  */
 struct profile *profile_open(const struct cpus *cpus, const pid_t *soaker, const char **missing,
-			     char why[DIE_MAX]);
+			     const char **why);
 
 /*
  * Begin and end to take samples.  A thread empties the rings in between: a program that drops privileges does so

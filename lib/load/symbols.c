@@ -156,33 +156,28 @@ static void add_line(struct symbols *s, char *line)
 	s->symbol[s->n++] = one;
 }
 
-bool symbols_read(struct symbols *s, FILE *f, char why[DIE_MAX])
+const char *symbols_read(struct symbols *s, FILE *f)
 {
 	char *rest, *line, *c;
 	size_t size = 0, lines = 1;
 
 	*s = (struct symbols){.n = 0};
-	if (f == NULL || getdelim(&s->text, &size, '\0', f) < 0) {
-		snprintf(why, DIE_MAX, "/proc/kallsyms: %s",
-			 f == NULL ? strerror(errno) : "it is empty");
-		if (f != NULL)
-			fclose(f);
-		symbols_free(s);
-		return false;
+	if (f == NULL)
+		return "/proc/kallsyms";
+	if (getdelim(&s->text, &size, '\0', f) > 0) {
+		for (c = s->text; *c != '\0'; c++)
+			lines += *c == '\n';
+		s->symbol = alloc_or_die(lines, sizeof(*s->symbol), "the kernel's functions");
+		for (rest = s->text; (line = strsep(&rest, "\n")) != NULL;)
+			add_line(s, line);
 	}
 	fclose(f);
-	for (c = s->text; *c != '\0'; c++)
-		lines += *c == '\n';
-	s->symbol = alloc_or_die(lines, sizeof(*s->symbol), "the kernel's functions");
-	for (rest = s->text; (line = strsep(&rest, "\n")) != NULL;)
-		add_line(s, line);
 	if (s->n == 0) {
-		snprintf(why, DIE_MAX, "/proc/kallsyms has no addresses");
 		symbols_free(s);
-		return false;
+		return "/proc/kallsyms has no addresses";
 	}
 	qsort(s->symbol, s->n, sizeof(*s->symbol), by_address);
-	return true;
+	return NULL;
 }
 
 void symbols_free(struct symbols *s)

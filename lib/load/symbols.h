@@ -1,7 +1,8 @@
 /*
  * symbols.h: the kernel's functions, and the group of work to which each belongs.
  *
- *	if (!symbols_read(&s, fopen("/proc/kallsyms", "re"), why))
+ *	why = symbols_read(&s, fopen("/proc/kallsyms", "re"));
+ *	if (why != NULL)
  *		die("%s", why);
  *	group = symbols_group(&s, chain, n, false);
  *	symbols_free(&s);
@@ -53,10 +54,10 @@ struct symbols {
 };
 
 /*
- * Reads a file as /proc/kallsyms is, and closes it; it may be NULL, with errno set.  Returns false, with what is wrong
- * in `why`, if it has no addresses.
+ * Reads a file as /proc/kallsyms is, and closes it; it may be NULL, if it could not be opened.  Returns NULL, or what is
+ * missing.
  */
-bool symbols_read(struct symbols *s, FILE *f, char why[DIE_MAX]);
+const char *symbols_read(struct symbols *s, FILE *f);
 void symbols_free(struct symbols *s);
 
 /*

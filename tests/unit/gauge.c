@@ -41,6 +41,12 @@ static int read_risen(const struct cpus *cpus, cpu_times *at, uint64_t *ns)
 /* Two seconds of one CPU, of which its soaker spun for a half. */
 static struct load_sample from[] = {{.time = 1}, {.time = 1}},
 			  to[] = {{.time = 3, .spin = 1, .work = 1}, {.time = 3}};
+static const struct gauge_setup soaking = {.soak = true, .what = "test"};
+static const struct gauge own = {.setup = &soaking,
+				 .instrument = {.kind = &by_soaking},
+				 .baseline = BASELINE_OWN,
+				 .from.at = from,
+				 .to.at = to};
 
 /* That measurement, and a baseline after it, of which tasks have a share: whether its load is unsafe. */
 static bool is_busy(struct gauge *g, double tasks)
@@ -59,12 +65,7 @@ static bool is_busy(struct gauge *g, double tasks)
 
 static void test_next(void)
 {
-	const struct gauge_setup setup = {.soak = true, .what = "test"};
-	struct gauge g = {.setup = &setup,
-			  .instrument = {.kind = &by_soaking},
-			  .baseline = BASELINE_OWN,
-			  .from.at = from,
-			  .to.at = to};
+	struct gauge g = own;
 
 	next.speed = 6;
 	measure_idle(&g, false, &g.calibration, NULL);
@@ -86,13 +87,8 @@ static void test_next(void)
 /* A load that was disturbed at its end, between two baselines, of which one or the other was, too. */
 static void test_disturbed(void)
 {
-	const struct gauge_setup setup = {.soak = true, .what = "test"};
 	const unsigned reasons[] = {UNSAFE_SOAKER_STOPPED, UNSAFE_CPU_OFFLINE};
-	struct gauge g = {.setup = &setup,
-			  .instrument = {.kind = &by_soaking},
-			  .baseline = BASELINE_OWN,
-			  .from.at = from,
-			  .to.at = to};
+	struct gauge g = own;
 	struct load l;
 	int i;
 
@@ -118,11 +114,10 @@ static void test_disturbed(void)
 static void test_old(void)
 {
 	struct baseline b = {.spin = 1, .speed = 1};
-	struct gauge g = {.instrument.kind = &by_soaking,
-			  .baseline = BASELINE_OWN,
-			  .calibration = {.kind = &by_soaking, .cpus.n = 1, .cpu = &b, .all = b}};
+	struct gauge g = own;
 	struct load l;
 
+	g.calibration = (struct calibration){.kind = &by_soaking, .cpus.n = 1, .cpu = &b, .all = b};
 	g.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME) - 3601000000000;
 	gauge_between(&g, &from[0], &to[0], -1, &l);
 	ok(l.unsafe == UNSAFE_BASELINE_OLD, "a period that has an old baseline is unsafe");
@@ -143,12 +138,7 @@ static void test_old(void)
 /* A measurement by a soaker that spins half of the time on the idle machine, and a quarter after it. */
 static void test_merged(void)
 {
-	const struct gauge_setup setup = {.soak = true, .what = "test"};
-	struct gauge g = {.setup = &setup,
-			  .instrument = {.kind = &by_soaking},
-			  .baseline = BASELINE_OWN,
-			  .from.at = from,
-			  .to.at = to};
+	struct gauge g = own;
 	struct load_sample sum;
 
 	next = (struct baseline){.spin = 0.5, .speed = 1};
