@@ -132,7 +132,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 
 	c->others = fmax(c->others, other->others);
 	c->unsafe |= other->unsafe;
-	profile_add(&c->profile, &other->profile);
+	sums_add(&c->profile, &other->profile, sizeof(c->profile));
 	/* The mean of both is as certain as a mean of this number of windows. */
 	c->windows = 4 / (1 / c->windows + 1 / other->windows);
 	for (i = 0; i < c->cpus.n; i++, b++, o++) {

@@ -118,6 +118,15 @@ void rises_between(const void *from, const void *to, void *between, size_t size)
 		*d++ = *b < *a ? 0 : *b - *a;
 }
 
+void sums_add(void *sum, const void *one, size_t size)
+{
+	const double *from = one;
+	double *d = sum, *end = d + size / sizeof(*d);
+
+	while (d < end)
+		*d++ += *from++;
+}
+
 void set_unknown(void *doubles, size_t size)
 {
 	double *d = doubles, *end = d + size / sizeof(*d);

@@ -109,6 +109,9 @@ void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t);
 /* Sets every member of a struct that has nothing but doubles to NAN; `size` is the struct's. */
 void set_unknown(void *doubles, size_t size);
 
+/* Adds each member of such a struct to a sum. */
+void sums_add(void *sum, const void *one, size_t size);
+
 /*
  * Stores by how much each member of such a struct rose.  Counters of the kernel may step back: idle and
  * iowait do when a CPU goes offline.

@@ -305,7 +305,7 @@ static void mark_read(const struct gauge *g, const struct gauge_mark *m)
 struct load_sample gauge_sample_of(const struct gauge *g, const struct gauge_mark *m, int i)
 {
 	return gauge_measures(g) ? baseline_sample(&g->calibration, m->at, i)
-				 : (struct load_sample){.ns = 0};
+				 : (struct load_sample){.time = 0};
 }
 
 void gauge_sample(const struct gauge *g, struct load_sample *sum)

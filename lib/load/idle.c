@@ -40,7 +40,6 @@ static void read_once(const struct instrument *in, const struct cpus *cpus, stru
 	const int n = cpus->n;
 	cpu_times *times = alloc_or_die((size_t)n + 1, sizeof(*times), "idle time");
 	struct limits_mark limits = {.now = 0};
-	const uint64_t begun = raw_ns();
 	int i, online;
 	uint64_t ns;
 
@@ -52,8 +51,7 @@ static void read_once(const struct instrument *in, const struct cpus *cpus, stru
 	if (online > in->online)
 		limits.now |= UNSAFE_CPU_ONLINE;
 	for (i = 0; i <= n; i++)
-		at[i] = (struct load_sample){.ns = begun,
-					     .time = (i < n ? 1 : n) * ((double)ns / 1e9),
+		at[i] = (struct load_sample){.time = (i < n ? 1 : n) * ((double)ns / 1e9),
 					     .spin = times[i][CPU_IDLE] + times[i][CPU_IOWAIT],
 					     .work = times[i][CPU_IOWAIT],
 					     .steal = times[i][CPU_STEAL],
@@ -416,7 +414,6 @@ static void read_all(const struct instrument *in, const struct cpus *cpus, struc
 		}
 		when[k] = one[0].time;
 		for (i = 0; i <= n; i++) {
-			at[i].ns = one[i].ns;
 			at[i].time += one[i].time / readings;
 			at[i].spin += one[i].spin / readings;
 			at[i].work += one[i].work / readings;

@@ -107,13 +107,12 @@ struct instrument;
 struct windows;
 
 struct instrument_kind {
-	const char *name;   /* in receipts and JSON: LOAD_BY_* */
-	const char *source; /* there, too: what counts idle time, or an empty text */
-	const char *title;  /* in reports */
-	const char
-		*adjective; /* of its loads there: an empty text, or one that ends with a blank */
-	const char *option; /* of zcc and zcs, by which a user asks for it */
-	bool weighs; /* the sample of all CPUs is the sum of theirs, each relative to the CPU's baseline */
+	const char *name;      /* in receipts and JSON: LOAD_BY_* */
+	const char *source;    /* there: what counts idle time; empty: it counts none */
+	const char *title;     /* in reports */
+	const char *adjective; /* of its loads there, with a blank behind it; or empty */
+	const char *option;    /* of zcc and zcs, by which a user asks for it */
+	bool weighs; /* the sample of all CPUs is the sum of theirs, relative to their baselines */
 
 	/* Starts to measure these CPUs, as the members of *in say.  Returns NULL, or why it cannot be. */
 	const char *(*start)(struct instrument *in, const struct cpus *cpus);

@@ -344,15 +344,6 @@ void profile_close(struct profile *p)
  * Figures.
  */
 
-void profile_add(struct profile_counts *sum, const struct profile_counts *c)
-{
-	int g;
-
-	sum->time += c->time;
-	for (g = 0; g < PROFILE_GROUPS; g++)
-		sum->n[g] += c->n[g];
-}
-
 static void add_reason(char unsafe[PROFILE_REASONS], const char *reason)
 {
 	string_append(unsafe, PROFILE_REASONS, "%s%s", unsafe[0] != '\0' ? "," : "", reason);

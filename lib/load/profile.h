@@ -63,9 +63,6 @@ const char *profile_event(const struct profile *p);
 /* Reads the counts.  Any thread may call it. */
 void profile_read(struct profile *p, struct profile_counts *c);
 
-/* Adds what was counted on the idle machine a second time. */
-void profile_add(struct profile_counts *sum, const struct profile_counts *c);
-
 /*
  * Computes the figures of samples that were taken in `time` CPU-seconds, less those that the idle machine has in such a
  * time, of a load and half of its interval.  Stores why they are unsafe; an empty text if they are not.

@@ -357,7 +357,6 @@ void soak_count(const struct soaker *s, int i, struct load_sample *c)
 		open = ns > last + cpu->gap_min ? ns - last : 0;
 		away = cpu->gap_ns + open + cpu->dirty_ns;
 		*c = (struct load_sample){
-			.ns = ns,
 			.time = (double)ns / 1e9,
 			.spin = last != 0 && ns > away ? (double)(ns - away) / 1e9 : 0,
 			.work = (double)cpu->turns,

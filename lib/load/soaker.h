@@ -36,16 +36,15 @@ struct lock_holder {
  * a baseline, which makes them CPU-seconds of the idle machine.
  */
 struct load_sample {
-	uint64_t ns; /* the moment, of raw_ns() */
-	double time; /* CPU-seconds since the clock's zero */
+	double time; /* CPU-seconds since the clock's zero, by raw_ns() */
 	double spin; /* time in which the loop turned and did not wait for memory; of idle time: all of it */
 	double work;   /* turns; of idle time: the iowait in it */
 	double cut;    /* the variance of spin that comes from counting in steps; of idle time */
 	double own;    /* of idle time: the CPU time that the readings of this sample took there */
 	double tasks;  /* time that other tasks had the CPU, by the scheduler's clock */
 	double stolen; /* time that the hypervisor took, as the soaker saw it; NAN: not known */
-	double steal;  /* the same by the kernel's count; NAN: not known */
-	double switches;               /* how often a task displaced a soaker */
+	double switches; /* how often a task displaced a soaker */
+	double steal;    /* `stolen` by the kernel's count, also of all CPUs; NAN: not known */
 	struct limits_mark limits;     /* of all CPUs, in every sample */
 	struct profile_counts profile; /* of all CPUs, in the sum, if there is a profile */
 };

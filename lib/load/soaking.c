@@ -33,13 +33,7 @@ static void read_soakers(const struct instrument *in, const struct cpus *cpus,
 		soak_count(in->soaker, i, &at[i]);
 		at[i].steal = times[i][CPU_STEAL];
 		at[i].limits = limits;
-		at[n].ns = at[i].ns;
-		at[n].time += at[i].time;
-		at[n].spin += at[i].spin;
-		at[n].work += at[i].work;
-		at[n].tasks += at[i].tasks;
-		at[n].stolen += at[i].stolen;
-		at[n].switches += at[i].switches;
+		sums_add(&at[n], &at[i], offsetof(struct load_sample, steal));
 	}
 	free(times);
 }
@@ -69,14 +63,11 @@ static double time_stolen(double seen, double counted, double spin, double total
 /* What the soaker of a CPU counted from one reading to another. */
 static struct load_sample counted(const struct load_sample *from, const struct load_sample *to)
 {
-	const double time = to->time - from->time;
+	struct load_sample s = {.steal = steal_between(from->steal, to->steal)};
 
-	return (struct load_sample){.time = time,
-				    .tasks = fmin(time, fmax(0, to->tasks - from->tasks)),
-				    .stolen = to->stolen - from->stolen,
-				    .spin = fmax(0, to->spin - from->spin),
-				    .work = to->work - from->work,
-				    .steal = steal_between(from->steal, to->steal)};
+	rises_between(from, to, &s, offsetof(struct load_sample, steal));
+	s.tasks = fmin(s.time, s.tasks);
+	return s;
 }
 
 /*

@@ -116,16 +116,6 @@ static void test_counts(void)
 	ok(c.lost == 43 && c.idle == 1, "samples of impossible sizes are lost, too");
 }
 
-static void test_sums(void)
-{
-	const struct profile_counts c = {.n[PROFILE_COPY] = 7, .idle = 4, .time = 4};
-	struct profile_counts both = {.n[PROFILE_COPY] = 1, .time = 5};
-
-	profile_add(&both, &c);
-	ok(both.n[PROFILE_COPY] == 8 && both.time == 9,
-	   "two baselines have the samples and the time of both");
-}
-
 static void test_shares(void)
 {
 	const struct profile_counts idle = {.n[PROFILE_SCHEDULER] = 10, .time = 5};
@@ -167,4 +157,4 @@ static void test_shares(void)
 	   "without a load there are no groups, but samples");
 }
 
-TESTS(test_ring, test_hostile_rings, test_counts, test_sums, test_shares)
+TESTS(test_ring, test_hostile_rings, test_counts, test_shares)
