@@ -397,15 +397,14 @@ static bool is_shared(const struct plan *p, const char *key)
 static void print_setup(const struct plan *p)
 {
 	struct wrap w = {.width = BRIEF_WIDTH, .indent = "  "};
-	const char *const *key = p->kind->setup;
+	const struct condition *c = p->kind->setup;
 	const char *separator = "setup: ", *value;
 
-	for (; key != NULL && *key != NULL; key++) {
-		value = plan_fact(p, *key);
-		if (value[strspn(value, "?")] == '\0' || !is_shared(p, *key))
+	for (; c != NULL && c->key != NULL; c++) {
+		value = plan_fact(p, c->key);
+		if (value[strspn(value, "?")] == '\0' || !is_shared(p, c->key))
 			continue;
-		wrap_add(&w, separator, "%s%s %s", *key + strspn(*key, "-"),
-			 strcmp(*key, "congestion") == 0 ? " control" : "", printable(value));
+		wrap_add(&w, separator, c->format, printable(value));
 		separator = ", ";
 	}
 	if (w.column > 0)

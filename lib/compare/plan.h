@@ -59,6 +59,11 @@ struct run_key {
 	bool is_number;
 };
 
+/* A fact on which figures depend, and how it is printed. */
+struct condition {
+	const char *key, *format;
+};
+
 /* The tables of a program. */
 struct plan_kind {
 	const char *program; /* whose sessions they are */
@@ -66,7 +71,7 @@ struct plan_kind {
 	int measures;
 	const struct run_key *key; /* of RUN_*, then of what the program has of its own */
 	int keys;
-	const char *const *setup; /* facts of --brief, the last one NULL; or NULL */
+	const struct condition *setup; /* of --brief, the last one without a key; or NULL */
 };
 
 /* What all runs of a session share. */

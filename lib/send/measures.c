@@ -90,9 +90,19 @@ static const struct measure measures[] = {
 
 #define LENGTH(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-static const char *const setup[] = {"congestion", "--time",        "--pace",    "interface",
-				    "mtu",        "offloads",      "cpu_model", "cpus_online",
-				    "hz",         "preempt_model", NULL};
+static const struct condition setup[] = {
+	{"congestion", "congestion control %s"},
+	{"--time", "%s s"},
+	{"--pace", "paced to %s bytes/s"},
+	{"interface", "interface %s"},
+	{"mtu", "MTU %s"},
+	{"offloads", "offloads %s"},
+	{"cpu_model", "%s"},
+	{"cpus_online", "%s CPUs"},
+	{"hz", "%s Hz"},
+	{"preempt_model", "preemption: %s"},
+	{NULL, NULL},
+};
 
 const struct plan_kind trials_kind = {
 	.program = "zcc",
