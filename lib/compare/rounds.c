@@ -226,7 +226,7 @@ const char *rounds_run(struct rounds *r, char why[DIE_MAX])
 		is_kept = (p->rounds > rounds || *r->stop <= 0) && p->added > p->failures;
 		saved_round_or_die(&r->saving, p, is_kept ? opt->save : NULL);
 		if (!r->is_measured && !r->is_hopeless && r->repeated > 0 && error == NULL &&
-		    p->rounds > rounds) {
+		    p->rounds > rounds && p->rounds < opt->rounds) {
 			r->is_hopeless = true;
 			warnx("round %d: the load of no run is measured, after %d repetition%s: --retry "
 			      "repeats failures alone from here on",

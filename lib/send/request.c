@@ -275,6 +275,9 @@ static uint64_t on_interval(void *request_run, uint64_t now)
 		ns = atomic_exchange(&q->longest_ns, 0);
 		longest_ns = ns > longest_ns ? ns : longest_ns;
 	}
+	/* The time was up as an interval ended. */
+	if (r->running == 0 && f.calls == 0 && f.seconds < r->opt->interval / 10)
+		return NEVER;
 	f.bytes = f.calls * rr->requester[0].counts.size;
 	requests_interval(rr->report, &f, start, longest_ns);
 	rr->last_ns = now;

@@ -95,6 +95,9 @@ beside 'zcc --request -t ends though the server never answers, and counts what i
 		esac
 	done
 	grep -q '"open_at_end":2,"open_at_end_stalled":2,"open_at_end_seconds":' out
+	asks 1 --request 10 -t 0.3 -I 0.1 --timeout 0
+	grep -E '^ +0\.0-0\.[0-9] +0 .* 0$' out
+	not grep -E '^ +([0-9.]+)-\1 ' out # a row of no time
 ) & later
 beside 'zcc --request --json: a pause of zcc itself is counted, each interval has its own longest; zcs --reply --json: its replies are'; ( begin; need jq
 	start_zcs --reply --json

@@ -85,6 +85,7 @@ static void test_hopeless(void)
 	compare(2, 2, 2, true, "MMMMMMMM");
 	compare(2, 3, 1, true, "MM.UUMM");
 	compare(2, 2, 0, true, "MMM");
+	compare(1, 1, 1, false, "MM");
 	expect(captured(),
 	       "--retry: no run is repeated after a round without a load, and equal reasons have one line");
 }
