@@ -204,7 +204,7 @@ beside '--request --keep: requests of a thread share a connection; a server that
 	{ u32 10; printf xx; } | "$HELPERS/net" send "$PORT" >reply # a request, and a part of one
 	wait_until grep -q 'closed in the middle of its request' zcs.err
 	stop_zcs
-	grep ', 1 broken$' zcs.out
+	grep ', [12] broken$' zcs.out # the end of -t may have aborted a reply
 	u32 0 >ask
 	start_zcs --reply --keep --idle-timeout 0.3
 	hold_clients held -n 1 -f ask
