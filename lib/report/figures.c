@@ -389,7 +389,7 @@ const struct figure figure_table[] = {
 	{"zerocopy_copied", KEPT("zerocopy_copied"), NUMBER(NUMBER, zerocopy.copied), IN(STREAM),
 	 TEXT(TCP, "  copied by the kernel"), ADDED},
 	{"zerocopy_copied_percent", NULL, PART(zerocopy.copied, zerocopy.sends),
-	 .label = "zero-copy sends that the kernel copied"},
+	 .label = "zero-copy sends copied"},
 	{"zerocopy_incomplete", KEPT("zerocopy_incomplete"), NUMBER(NUMBER, zerocopy.incomplete),
 	 IN(STREAM), TEXT(TCP, "  never completed"), ADDED},
 
