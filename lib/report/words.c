@@ -44,8 +44,10 @@ char **words_split(const char *text, int *n)
 	for (*n = 0; *(text += strspn(text, BLANKS)) != '\0'; ++*n) {
 		word[*n] = to;
 		to = copy_word(&text, to);
-		if (to == NULL)
+		if (to == NULL) {
+			free(word);
 			return NULL;
+		}
 	}
 	return word;
 }

@@ -317,18 +317,23 @@ static const struct send_options defaults = {.server = "",
 					     .request = NO_REQUEST,
 					     .streams = 1};
 
-/* Stores the options of the command line with other words behind them, and returns these words. */
-static char **read_over(const struct send_options *all, const char *text, struct send_options *opt)
+/* Splits the words of a run, which getopt_long(3) reads behind the name of the program. */
+static char **split(const char *text, int *n)
 {
 	char *line, **word;
-	int n;
 
 	if (asprintf(&line, "zcc %s", text) < 0)
 		die_errno("options");
-	word = words_split(line, &n);
+	word = words_split(line, n);
 	if (word == NULL)
 		usage_error("a quote or a \\ has no end");
 	free(line);
+	return word;
+}
+
+/* Stores the options of the command line with other words behind them. */
+static void read_over(const struct send_options *all, char **word, int n, struct send_options *opt)
+{
 	*opt = defaults;
 	opt->files = all->files;
 	options_read_over(&USAGE("zcc", rows, false), &all->given, all->files[0], n, word, opt,
@@ -344,19 +349,19 @@ static char **read_over(const struct send_options *all, const char *text, struct
 		opt->gauge.soak = false;
 		opt->given.option[option_row(&opt->given, "cpu-load")].is_given = false;
 	}
-	return word + 1;
 }
 
-/* The same at the beginning, when what is wrong with the words is told. */
-static char **read_over_first(const struct send_options *all, const char *text,
+/* The same at the beginning, when what is wrong with the words is told.  Returns them split. */
+static char **read_over_first(const struct send_options *all, const char *text, int *n,
 			      struct send_options *opt)
 {
 	char place[DIE_MAX], **word;
 
 	snprintf(place, sizeof(place), "--vs '%s'", text);
 	die_about(place);
-	word = read_over(all, text, opt);
-	if (*word == NULL)
+	word = split(text, n);
+	read_over(all, word, *n, opt);
+	if (word[1] == NULL)
 		usage_error("there is no option: -r, --runs repeats all runs");
 	die_about(NULL);
 	return word;
@@ -392,8 +397,9 @@ static void add_runs(struct send_options *all, const struct send_options *opt, c
 			if (strcmp(r->text, all->words[k].text) == 0)
 				usage_error("--vs '%s' is given twice: -r, --runs repeats all runs",
 					    r->text);
-		if (*word != NULL) /* one value of its lists may be wrong */
-			read_over_first(all, r->text, &one);
+		/* One value of a list of --vs may be wrong. */
+		r->word = *word != NULL ? read_over_first(all, r->text, &r->n, &one)
+					: split(r->text, &r->n);
 		all->n_words++;
 	}
 }
@@ -406,8 +412,8 @@ static void read_runs(struct send_options *opt)
 	static char *none[] = {NULL};
 	const bool both = opt->gauge.soak && opt->gauge.idle;
 	struct send_options over;
-	char *const *word;
-	int i;
+	char **word;
+	int i, n;
 
 	if (both) {
 		soak->is_given = false;
@@ -415,8 +421,9 @@ static void read_runs(struct send_options *opt)
 	}
 	add_runs(opt, opt, none, NULL);
 	for (i = both ? -1 : 0; i < (vs != NULL ? vs->n : 0); i++) {
-		word = read_over_first(opt, i < 0 ? "-c" : vs->value[i], &over);
-		add_runs(opt, &over, word, i < 0 ? NULL : vs->value[i]);
+		word = read_over_first(opt, i < 0 ? "-c" : vs->value[i], &n, &over);
+		add_runs(opt, &over, word + 1, i < 0 ? NULL : vs->value[i]);
+		free(word);
 	}
 	for (i = 0; i < opt->n_words; i++) {
 		opt->gauge.soak |= opt->words[i].soak;
@@ -429,7 +436,7 @@ void options_of_run(const struct send_options *all, int i, struct send_options *
 	const struct run_words *r = &all->words[i % all->n_words];
 
 	if (r->text[0] != '\0')
-		read_over(all, r->text, opt);
+		read_over(all, r->word, r->n, opt);
 	else
 		*opt = *all;
 	opt->setting = i / all->n_words;

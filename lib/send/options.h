@@ -18,7 +18,9 @@ struct tls_cipher;
 
 /* A run of a comparison, in each setting. */
 struct run_words {
-	char *text;     /* the words in which its options differ from the command line */
+	char *text;  /* the words in which its options differ from the command line */
+	char **word; /* the same, behind the name of the program */
+	int n;
 	const char *vs; /* the text of the --vs that has them, or some of them; or NULL */
 	int reference;  /* the run that it is compared with */
 	bool soak;      /* its instrument */

@@ -383,6 +383,7 @@ static void test_advice(void)
 	}
 	ok(longest <= WHY_MOST, "the longest reason has %zu characters", longest);
 	ok(strstr(explain("mmap(2)", ENOMEM), "CONFIG") == NULL, "no other error has their advice");
+	fflush(stdout); /* ThreadSanitizer's _exit(2) writes it */
 	child = fork();
 	if (child == 0) {
 		struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -129,6 +129,7 @@ static void test_words(void)
 				: cases[i].words != NULL && word[n] == NULL &&
 					  strcmp(all, cases[i].words) == 0,
 		   "the words of <%s> are %s, as a shell has them", cases[i].text, all);
+		free(word);
 	}
 }
 
