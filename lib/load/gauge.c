@@ -187,7 +187,7 @@ bool gauge_start(struct gauge *g, double seconds)
 	if (!gauge_start_instrument(g))
 		return false;
 	g->baseline = g->calibration.cpu != NULL ? BASELINE_FILE : BASELINE_OWN;
-	if (g->baseline == BASELINE_OWN && setup->never_idle) {
+	if (g->baseline == BASELINE_OWN && setup->never_idle && !g->calibration.kind->weighs) {
 		baseline_none(&g->instrument, &g->calibration);
 		g->baseline = BASELINE_NONE;
 	}

@@ -41,6 +41,10 @@ it 'cyclesoak --profile of a program that only computes: the user has most of th
 	profiled .
 	holds out '.profile.user_percent > 0.5 * .load_percent'
 ); ok
+it 'cyclesoak --profile: periods are relative to the idle host before them'; ( begin
+	soaking "$cyclesoak" --profile -n 1 --json
+	jq -es '.[0].baseline == "bracket"' out
+); ok
 it 'zcc --profile --request: the groups of each size are its load'; ( begin
 	launch reply.out '*listening*' "$BIN/zcs" -p 0 --reply
 	read_port reply.err
