@@ -339,6 +339,7 @@ static bool open_streams(void *transfer)
 				target_fail(r, 0);
 			return false;
 		}
+		t->connected = sock;
 		st->opt = opt;
 		st->set = res->set;
 		st->peer = res->target.name;
@@ -347,6 +348,7 @@ static bool open_streams(void *transfer)
 		st->paced = opt->pace > 0 || strncmp(res->congestion, "bbr", 3) == 0;
 		st->left = opt->bytes / n + ((size_t)i < opt->bytes % n);
 		stream_open(st, sock, opt->chunk, &r->stop);
+		t->connected = 0;
 		t->opened++;
 		if (opt->tls != NULL)
 			stream_hello(st);
@@ -371,6 +373,8 @@ bool transfer_open(struct transfer *t)
 {
 	if (run_attempt(t->run, open_streams, t))
 		return true;
+	if (t->connected > 0)
+		close(t->connected);
 	close_streams(t, true);
 	return false;
 }

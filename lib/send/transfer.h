@@ -120,7 +120,8 @@ struct transfer {
 	struct run *run;
 	struct send_report *report; /* prints the intervals and the progress */
 	struct stream *stream;
-	int opened; /* streams that are to be closed */
+	int opened;    /* streams that are to be closed */
+	int connected; /* the connection of the one that is not yet among them; 0: none */
 	struct event event[TRANSFER_EVENTS];
 	struct load_sample last; /* the load at the end of the last interval */
 	bool measuring;          /* the warm-up is over */

@@ -275,6 +275,16 @@ beside '--compare of a text without end, and of sessions that promise 1,024 runs
 	awk 'BEGIN { print "#zc-save 2"; for (; i < 5000; i++) printf "%016x\t#\truns: 1024\n%016x\t1\tsent=bytes=1 seconds=1\n", i, i }' >promised
 	fails '^zcc: --compare: promised has no session of --save' "$zcc" --compare promised
 ) & later
+beside '--retry: a run that fails once it is connected leaves no connection to the server'; ( begin
+	sanitized && skip_check 'a sanitizer takes more memory'
+	start_zcs
+	# shellcheck disable=SC3045 # as in zcs.sh
+	ulimit -v 900000
+	start_zcc held -m send -b 1G,64k -r 1 -t 60 --retry 1
+	wait_until grep 'Cannot allocate memory: the run is omitted' held.err
+	wait_until counts -eq 2 threads_of $ZCS
+	zcc_ends held 130 INT
+) & later
 beside 'a comparison that is interrupted: the complete rounds are reported and saved, not that of its last run'; ( begin
 	start_zcc all -r 500 -t 0.05 --save rounds.tsv
 	wait_until counts -ge 2 grep -c '	sent=' rounds.tsv
