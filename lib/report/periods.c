@@ -47,7 +47,7 @@ void period_print(const struct period *p, bool accounting)
 			 load_text(p->each[i].load, NAN, p->each[i].unsafe));
 	if (p->is_command)
 		print_command(p, &line);
-	if (l->baseline == BASELINE_OWN)
+	if (!isnan(l->load) && l->baseline == BASELINE_OWN)
 		wrap_add(&line, "; ", "%s", baselines_format(l));
 	groups_add(&line, &p->figures);
 	for (i = 0; i < CPU_COLUMNS && accounting && !isnan(l->rates.cpu[i]); i++)

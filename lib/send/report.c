@@ -74,7 +74,7 @@ static void print_load(const struct send_result *res, int streams)
 	rows_print(text_of("CPU time, us/KiB, sampled by %s",
 			   s->host.event[0] != '\0' ? s->host.event : r->host.event),
 		   GROUP_PROFILE, host, there);
-	if (s->host.baseline == BASELINE_OWN)
+	if (!isnan(s->host.load) && s->host.baseline == BASELINE_OWN)
 		report("    %s%s\n", res->local ? "" : "sender: ", baselines_format(&s->host));
 	if (!res->local && res->receipts > 0 && isnan(r->host.load))
 		wrap_line(WRAP_WIDTH, "    receiver: load not measured: %s",
