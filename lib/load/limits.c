@@ -47,7 +47,8 @@ static const struct {
 	 "idle time is not counted here, or no longer (/proc/stat, kernel.ftrace_enabled): "
 	 "try -c (cyclesoak: without --idle)"},
 	{"soakers", UNSAFE_NOT_MEASURED, LOAD_BY_SOAKING,
-	 "the soakers could not be started: raise the limits (ulimit -a), or use --idle"},
+	 "the soakers could not be started: choose CPUs of this cpuset (--on-cpus), raise the "
+	 "limits (ulimit -a), or use --idle"},
 	{NO_LOAD_HELD, UNSAFE_SOAKED_ALREADY, NULL,
 	 "another program soaks the CPUs: stop it, or wait for it (zcc and cyclesoak: --wait)"},
 	{"jump", UNSAFE_CALIBRATION, LOAD_BY_IDLE,
