@@ -285,7 +285,7 @@ void report_warn(struct send_report *r, const struct send_result *res)
 	const struct send_options *opt = r->opt;
 	const bool is_short = res->sent.seconds < SHORT_SECONDS;
 
-	if (opt->quiet)
+	if (opt->quiet && !opt->compares)
 		return;
 	if (is_short && !r->has_warned)
 		warnx("the transfer took less than half a second, so that its figures mean "

@@ -20,6 +20,7 @@ it '--save and --against: the rows of both, and how many times the old'; ( begin
 	counts -eq 4 grep -c '	sent=' plan.tsv
 	[ "$(head -n 1 plan.tsv)" = '#zc-save 2' ]
 	compare -m send,mmap -r 1 -n 1 --brief file
+	grep 'took less than half a second' err
 	head -n 1 out | grep '^\$ .*zcc -s 0 ' # nothing is above the block
 	compare -m send,mmap -r 3 --against plan.tsv file
 	grep -F "before: 2 rounds in plan.tsv: $(sed -n 's/.*#	machine: //p' plan.tsv)" out
