@@ -222,6 +222,13 @@ static int connect_first(struct target *s, struct run *r, int number, _Atomic in
 	}
 }
 
+static void free_addresses(struct run *r)
+{
+	if (r->addresses != NULL)
+		freeaddrinfo(r->addresses);
+	r->addresses = NULL;
+}
+
 /* The server's addresses are of the family of --bind.  `0` is this host, as in 2001. */
 int target_find(struct target *s, struct run *r, int number, _Atomic int *sock)
 {
@@ -242,14 +249,14 @@ int target_find(struct target *s, struct run *r, int number, _Atomic int *sock)
 	}
 	if (strcmp(host, "0") == 0)
 		host = family == AF_INET6 ? "::1" : "127.0.0.1";
-	list = look_up("", host, opt->port, family, r, until);
+	list = r->addresses = look_up("", host, opt->port, family, r, until);
 	if (list == NULL)
 		return -1;
 	if (sock != NULL)
 		fd = connect_first(s, r, number, sock, list, until);
 	else
 		set_address(s, list);
-	freeaddrinfo(list);
+	free_addresses(r);
 	/* Requests begin without a connection: a socket as theirs will be shows the way. */
 	shown = sock != NULL ? fd : open_socket(s, r, -1);
 	if (shown >= 0)
@@ -375,6 +382,7 @@ bool run_attempt(struct run *r, bool (*attempt)(void *arg), void *arg)
 	}
 	die_is_for(NULL);
 	own_run = NULL;
+	free_addresses(r);
 	return has_succeeded;
 }
 

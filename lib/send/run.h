@@ -41,6 +41,7 @@ struct worker {
 
 struct run {
 	const struct send_options *opt;
+	struct addrinfo *addresses; /* of the server, while they are tried; or NULL */
 	int cport;        /* the own port of the run's first connection; 0: the kernel's choice */
 	_Atomic int stop; /* 0, TIME_UP, or the signal that interrupts */
 	_Atomic bool is_broken, has_failed; /* a thread failed, and has stored why */

@@ -84,6 +84,7 @@ static int unsent_limit(uint64_t pace)
 static struct sockaddr_in answer[2];
 static struct addrinfo found[2] = {{.ai_next = &found[1]}};
 static int fails; /* how often it has none yet */
+static int held;  /* how often they are not freed */
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc has its own */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
@@ -93,12 +94,25 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 	(void)service;
 	(void)hints;
 	*list = found;
-	return fails-- > 0 ? EAI_AGAIN : 0;
+	if (fails-- > 0)
+		return EAI_AGAIN;
+	held++;
+	return 0;
 }
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 void freeaddrinfo(struct addrinfo *list)
 {
+	(void)list;
+	held--;
+}
+
+static bool find(void *run)
+{
+	struct target t;
+	_Atomic int sock;
+
+	return target_find(&t, run, 0, &sock) >= 0;
 }
 
 static void test_find(void)
@@ -137,6 +151,10 @@ static void test_find(void)
 	ok(wait.tv_sec == 0 && wait.tv_usec >= 250000,
 	   "--wait-server: an address is waited for as long as --timeout, and no longer");
 	close(fd);
+	run.opt = &(struct send_options){.server = "name", .port = "80", .mss = 1};
+	ok(!run_attempt(&run, find, &run) && run.has_died && held == 0,
+	   "a run that dies while it connects frees the addresses");
+	run.opt = &patient;
 	run.stop = SIGINT;
 	ok(target_find(&t, &run, 0, &sock) == -1, "after a signal no other address is tried");
 	close(listener);
