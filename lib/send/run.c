@@ -407,6 +407,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	       double seconds)
 {
 	struct worker *w;
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
 	sigset_t all, before;
 	int i, e;
 
@@ -416,9 +417,11 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	r->running = r->measuring = r->opt->streams;
 	r->is_broken = r->has_failed = r->has_died = false;
 	pthread_barrier_init(&r->barrier, NULL, (unsigned)r->opt->streams + 1);
-	/* The main thread alone takes signals, as it alone restores a setting.  A fault is its own thread's. */
+	/* The main thread alone takes signals, as it alone restores a setting.  A fault is its own thread's,
+	 * and kills the program before it restores the setting if its signal is blocked. */
 	sigfillset(&all);
-	sigdelset(&all, SIGSEGV);
+	for (i = 0; i < (int)(sizeof(faults) / sizeof(faults[0])); i++)
+		sigdelset(&all, faults[i]);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	for (i = 0; i < r->opt->streams; i++) {
 		w = worker_at(r, i);

@@ -110,7 +110,7 @@ beside 'the first setting is restored after every signal that can be caught'; ( 
 		grep "^zcc: ending; restoring 'a', for 30 s at most$" run.err
 	done
 ) & later
-beside 'a second signal waits until the first setting is restored, whichever thread may have taken it'; ( begin
+beside 'a second signal waits until the first setting is restored; a thread that faults restores it'; ( begin
 	! sanitized || skip_check 'sanitizers catch some'
 	start_zcs
 	FROM=$ALONE
@@ -119,6 +119,9 @@ beside 'a second signal waits until the first setting is restored, whichever thr
 	wait_until or_gone "$run" [ -e now ]
 	wait_until or_gone "$run" is_now b
 	wait_until counts -eq 2 threads_of "$run"
+	# A fault whose signal is blocked kills at once: no thread blocks ILL, BUS, FPE or SEGV.
+	grep -h '^SigBlk:' "/proc/$run/task/"*/status >masks
+	counts -eq 2 grep -Ec '[0-38-b][0-3][0-7]$' masks
 	kill -XCPU "$run"
 	wait_until [ -e begun ]
 	kill -XCPU "$run"
