@@ -173,6 +173,7 @@ beside 'a line of progress is on a terminal alone, gone before the report, and n
 	cr=$(printf '\r')
 	cat r1 r2 r3 r4 r5 report | not grep "$cr"
 	grep -q "${cr}[0-9.]* s of 1.2: [0-9]* KiB/s.*$(printf '\033')\[K" typescript
+	tr '\r' '\n' <typescript | grep -m 1 ' s of 1.2: ' | not grep waiting
 	# The last that is written wipes it out.
 	tr '\r' '\n' <typescript | grep -v '^Script ' | grep . | tail -n 1 | cat -v | grep -Fqx '^[[K'
 	for f in report r5; do grep -Eqx "$rate" $f; done

@@ -126,6 +126,8 @@ static void test_room(void)
 		{"127.0.0.1 11 65535", "127.0.0.2", "a client that moved under 64 KiB does", 1},
 		{"127.0.0.1 11 65536", "127.0.0.2", "a client that moved 64 KiB keeps its place",
 		 0},
+		{"127.0.0.1 20 65536|127.0.0.1 11 0", "127.0.0.2",
+		 "beside one of its address that moved 64 KiB a slow client yields", 2},
 		{"127.0.0.1 9 0", "127.0.0.2", "a client of less than 10 s keeps its place", 0},
 		{"127.0.0.1 11 0", "127.0.0.1", "a client yields none to its own address", 0},
 		{"127.0.0.1 11 0|127.0.0.2 11 0", "127.0.0.2",
