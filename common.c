@@ -15,8 +15,8 @@ static int die_status; /* 0: EXIT_FAILURE, or EXIT_USAGE */
 static const char *die_place;
 static void (*die_hook)(void *arg, const char *why);
 static void *die_arg;
-static _Thread_local void (*die_taker)(
-	const char *why);             /* of this thread; NULL: the program ends */
+/* Takes what this thread dies of; NULL: the program ends. */
+static _Thread_local void (*die_taker)(const char *why);
 static _Atomic bool output_has_ended; /* the program only waits for who reads it */
 static bool report_failed;            /* what was last printed could not be written */
 
@@ -801,57 +801,6 @@ void stop_signals(sigset_t *set)
 int open_retry(const char *path, int flags)
 {
 	return TEMP_FAILURE_RETRY(open(path, flags | O_CLOEXEC, 0600));
-}
-
-int file_read_line(const char *path, char *buf, size_t size)
-{
-	FILE *f = fopen(path, "re");
-	char *end;
-
-	if (f == NULL)
-		return -1;
-	end = fgets(buf, (int)size, f) != NULL ? strchr(buf, '\n') : NULL;
-	fclose(f);
-	if (end == NULL) {
-		errno = EINVAL;
-		return -1;
-	}
-	*end = '\0';
-	while ((end = strchr(buf, '\t')) != NULL)
-		*end = ' ';
-	make_printable(buf);
-	return 0;
-}
-
-#define ALL_MAX (64 * 1024 * 1024)
-
-char *file_read_all(const char *path, size_t *size)
-{
-	FILE *f = fopen(path, "re");
-	struct stat st = {.st_size = 0};
-	char *all;
-
-	if (f == NULL)
-		return NULL;
-	fstat(fileno(f), &st);
-	*size = st.st_size < ALL_MAX ? (size_t)st.st_size : ALL_MAX;
-	all = alloc_or_die(1, *size + 1, path);
-	*size = fread(all, 1, *size, f);
-	fclose(f);
-	return all;
-}
-
-int file_write(const char *dir, const char *name, const char *text)
-{
-	const int fd = open_retry(text_of("%s/%s", dir, name), O_WRONLY);
-	int e;
-
-	if (fd < 0)
-		return -1;
-	e = TEMP_FAILURE_RETRY(write(fd, text, strlen(text))) < 0 ? errno : 0;
-	close(fd);
-	errno = e;
-	return e == 0 ? 0 : -1;
 }
 
 /*

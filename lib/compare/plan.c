@@ -263,7 +263,7 @@ double plan_figure(const struct plan *p, int i, int measure, int round)
 struct sample {
 	double x[PLAN_ROUNDS_MAX];
 	int n;
-	double shared; /* half of the interval of what these have in common, as a share */
+	double shared; /* half width of the interval of what these have in common, as a share */
 };
 
 static int rounds_of(const struct plan *p, int i, int measure, double x[PLAN_ROUNDS_MAX])
@@ -301,7 +301,7 @@ static double share_of(const struct plan *p, int i, int end, double error)
 }
 
 /*
- * Half of the interval, as such a share, of what all rounds of run i share.  Of a receipt it is not known which
+ * The half width of the interval, as such a share, of what all rounds of run i share.  Of a receipt it is not known which
  * part that is.  As a receiver keeps one baseline for many clients, all of its uncertainty counts as shared.  The part
  * of it that varies counts twice then, also in the scatter of the rounds: the interval is too wide rather than
  * too narrow.
@@ -347,7 +347,7 @@ static int neighbours(const struct plan *p, int i)
 }
 
 /*
- * Half of the interval, as such a share, of what neighbours have in common and the rounds' scatter
+ * The half width of the interval, as such a share, of what neighbours have in common and the rounds' scatter
  * lacks.  A baseline that errs by b with the variance v moves the loads before and after it by b / 2, so
  * that these have the covariance v / 4, and the drift of a run has the variance 2 v.  If all n rounds are
  * neighbours, the variance of their mean is s^2 / n + v / (2 n), where s^2 is what they scatter.

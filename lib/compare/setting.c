@@ -1,5 +1,6 @@
 #include "lib/compare/setting.h"
 
+#include "lib/base/proc.h"
 #include "lib/base/program.h"
 #include "lib/compare/shell.h"
 

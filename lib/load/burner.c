@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 
+#include "lib/base/proc.h"
 #include "lib/load/cpus.h"
 
 #define TURN     2000 /* steps of arithmetic: some us */

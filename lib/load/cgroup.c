@@ -1,5 +1,7 @@
 #include "lib/load/cgroup.h"
 
+#include "lib/base/proc.h"
+
 #include <sys/stat.h>
 
 /*

@@ -1,5 +1,7 @@
 #include "lib/load/cpus.h"
 
+#include "lib/base/proc.h"
+
 #include <sys/stat.h>
 
 const char *parse_cpus(const char *s, struct cpus *cpus)

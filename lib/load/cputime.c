@@ -1,5 +1,7 @@
 #include "lib/load/cputime.h"
 
+#include "lib/base/proc.h"
+
 #include <sys/utsname.h>
 
 const char *const cpu_column[CPU_COLUMNS] = {"user",   "nice", "system",  "idle",

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "lib/base/proc.h"
 #include "lib/load/kernel.h"
 
 #define ENOTSUPP 524 /* of the kernel's include/linux/errno.h */

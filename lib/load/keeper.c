@@ -1,5 +1,7 @@
 #include "lib/load/keeper.h"
 
+#include "lib/base/proc.h"
+
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -1,5 +1,7 @@
 #include "lib/load/kernel.h"
 
+#include "lib/base/proc.h"
+
 #include <linux/capability.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 
+#include "lib/base/proc.h"
 #include "lib/load/keeper.h"
 
 #define STEAL_MAX 0.01 /* share of the CPUs that is worth a warning */

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "lib/base/proc.h"
 #include "lib/base/program.h"
 #include "lib/load/kernel.h"
 

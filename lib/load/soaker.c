@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
+#include "lib/base/proc.h"
 #include "lib/load/keeper.h"
 #include "lib/load/kernel.h"
 

@@ -1,5 +1,7 @@
 #include "lib/net/uring.h"
 
+#include "lib/base/proc.h"
+
 #include <linux/time_types.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -6,6 +6,7 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
+#include "lib/base/proc.h"
 #include "lib/load/kernel.h"
 #include "lib/net/socket.h"
 

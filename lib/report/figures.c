@@ -202,7 +202,7 @@ static const struct kind {
 #define IN_LOADS      (IN_HOST | IN_CPU | IN_INTERVAL)
 #define IN_TCP        (IN_SENDER | IN_INTERVAL)
 
-/* A group of a profile: its share of the CPUs, half of the interval of that, and the CPU time, all and of each KiB. */
+/* A group of a profile: its share of the CPUs, the half width of its interval, and the CPU time, all and of each KiB. */
 #define GROUP_OF(which, name, text)                                                                \
 	{name "_percent", "profile_" name, NUMBER(LOAD, host.profile.group[which]), IN(PROFILE)},  \
 		{name "_uncertainty_percent", "profile_" name "_half",                             \

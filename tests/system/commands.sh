@@ -80,7 +80,7 @@ beside 'a command that fails: the last line of its standard error is in the mess
 	exits 125 compare -r 1 --json -- 'head -c 2m /dev/zero >&2; printf %0300d 7 >&2; exit 5'
 	tail -n 1 out | jq -e '.error | test(": its command ended with status 5: 0{199}7$")'
 ) & later
-beside 'the CPU time of the processes of a command, also without a load: in text, JSON and --against'; ( begin; need jq
+beside 'the CPU time of the processes of a command, also where the load is not measured: in text, JSON and --against'; ( begin; need jq
 	spin='i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'
 	exits 0 compare -- sh -c "$spin"
 	paste -sd ' ' out | grep -E '; +took [0-9.]+ s, +user 0\.[0-9]+ s, +system [0-9.]+ s'

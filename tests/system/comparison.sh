@@ -35,7 +35,7 @@ it '--save and --against: the rows of both, and how many times the old'; ( begin
 ); ok
 # With a lock of the soakers of its own, which is held, zcc soaks nothing.
 find_hastening
-beside '-c with --idle: each run by either instrument; --retry: a run without a load is made again, and tries to soak anew'; ( begin; need jq flock
+beside '-c with --idle: each run by either instrument; --retry: a run whose load is not measured is made again, and tries to soak anew'; ( begin; need jq flock
 	unshare -m true 2>/dev/null || skip_check 'needs root and mount namespaces'
 	: >lock
 	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh $hasten_by "$zcc" \
@@ -56,7 +56,7 @@ beside '-c with --idle: each run by either instrument; --retry: a run without a 
 	[ "$(grep -c '^  to ' out)" -eq 1 ]
 	[ "$(grep -c '^  transfer' out)" -eq 1 ]
 ) & later
-beside '--retry: a run that fails is repeated, in the end omitted and named, without a load, too; the status is 1, or 3'; ( begin; need jq
+beside '--retry: a run that fails is repeated, in the end omitted and named, also where the load is not measured; the status is 1, or 3'; ( begin; need jq
 	start_peer -n 2 -l 100000 -R # once
 	resets=$PORT
 	start_zcs

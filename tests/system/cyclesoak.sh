@@ -159,7 +159,7 @@ it 'cyclesoak COMMAND: a signal after the command ends the baseline that is meas
 	mkdir own && cd own # there is no calibration
 	for turn in 1 2 3 4 5; do # on a busy machine the baseline may be over, or the command may get the signal
 		rm -f ended
-		soaking true # in turn
+		soaking true # one after the other
 		"$real" sh -c ': >ended' >out 2>err &
 		SOAK=$!
 		remember $SOAK

@@ -73,7 +73,7 @@ it 'zcc --idle and zcs --idle: both ends of one host, on all CPUs, with the inst
 	jq -e '.end | .host, .remote | .instrument == "idle" and .load_percent > 0' out
 ); ok
 # Nobody measures a machine that does not sleep.
-it '--idle where each CPU is busy: the command runs, without a load'; ( begin
+it '--idle where each CPU is busy: the command runs, and its load is not measured'; ( begin
 	"$HELPERS/burn" "$(cat /sys/devices/system/cpu/online)" 30 >burnt &
 	burner=$!
 	remember $burner

@@ -30,7 +30,7 @@ beside '-P 5: five connections, each with the file set, a row for each, a total;
 ) & later
 # The options of zcs and of zcc, the CPUs of the threads of that which has -B, the rows of the report
 while IFS=';' read -r zcs_options zcc_options cpus rows; do
-	beside "-B of zc${zcs_options:+s}${zcc_options:+c}: threads are bound to these CPUs in turn, and zcc reports them"; ( begin
+	beside "-B of zc${zcs_options:+s}${zcc_options:+c}: threads are bound to these CPUs one after the other, and zcc reports them"; ( begin
 		case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 		0-[1-9]* | 0,1*) ;;
 		*) skip_check 'CPUs 0 and 1 are not both to be had' ;;
@@ -100,7 +100,7 @@ beside '--warmup: if all is sent, or zcc interrupted, before it ends, nothing wa
 	grep -qx 'zcc: interrupted before the warm-up ended: nothing was measured' held.err
 ) & later
 
-# kinds_of FILE: of its lines, each that repeats the one before it left out
+# kinds_of FILE: of its lines, each but those that repeat the one before
 kinds_of()
 {
 	sed -E "/^  (127|to )/,\$d; /^ +interval, s +KiB/d; s@^ +stream ([12]) .*@\\1@

@@ -1,5 +1,5 @@
 #!/bin/sh
-# zcc -c and cyclesoak while another program has the soakers' lock: they go on without a load, or fail.
+# zcc -c and cyclesoak while another program has the soakers' lock: they go on, and the load is not measured, or they fail.
 # Nothing is soaked: the lock is of a mount namespace, and a process there holds it.
 #
 # seconds: 2
@@ -27,7 +27,7 @@ held()
 }
 if ! unshare -m sh -c ': >lock && mount --bind lock /dev/zero' 2>/dev/null ||
     ! flock -F /dev/null true 2>/dev/null || ! command -v jq >/dev/null 2>&1; then
-	skip 'what goes on without a load while another program soaks' 'no privilege for namespaces, no flock -F, or no jq'
+	skip 'what goes on while another program soaks' 'no privilege for namespaces, no flock -F, or no jq'
 	finish
 fi
 
@@ -68,7 +68,7 @@ it 'cyclesoak without a command, and -C, fail after --wait SECS, or 2, while ano
 		0 cyclesoak -C --wait 0
 	END
 ); ok
-it 'zcc -c while another program soaks: the transfer, or the latencies, are reported without a load, with the reason'; ( begin
+it 'zcc -c while another program soaks: the transfer, or the latencies, are reported, with the reason why the load is not measured'; ( begin
 	start_zcs
 	to_zcs="--wait 0 -s 0 -p $PORT --congestion reno -n 1"
 	held 0 "$zcc" -c $to_zcs

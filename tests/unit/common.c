@@ -1,4 +1,5 @@
 #include "common.h"
+#include "lib/base/proc.h"
 
 #include <sys/mman.h>
 

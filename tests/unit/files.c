@@ -1,4 +1,5 @@
 /* Files that a user names to be written: lib/base/files. */
+#include "lib/base/proc.h"
 #include "lib/base/files.h"
 
 #include <grp.h>
@@ -72,7 +73,7 @@ static void replace_file(void *path)
 	file_replace_or_die(path, print_new, "new\n");
 }
 
-/* Works in a directory of user 65534, who makes `file` a link to a file of root and a file, in turn, for ever. */
+/* Works in a directory of user 65534, who makes `file` alternately a link to a file of root and a file, for ever. */
 static void flip_file(void)
 {
 	if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0)

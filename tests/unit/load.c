@@ -69,7 +69,7 @@ static void test_loads(void)
 		{"a baseline of which tasks had more than 30 % leaves only the reason", full,
 		 .to = {.time = 3, .spin = 1}, .load = NAN, .half = NAN,
 		 .unsafe = UNSAFE_BASELINE_BUSY},
-		{"half of the interval is half of the drift of the baselines at least",
+		{"the half width of the interval is half of the drift of the baselines at least",
 		 .c.all.drift = -0.19, .to = {.time = 3, .spin = 1}, .load = 0.5, .half = 0.095},
 		{"a time in which a CPU went offline has only the reason",
 		 .to = {.time = 3, .spin = 1, .limits.lost = 1}, .load = NAN, .half = NAN,

@@ -217,7 +217,7 @@ static void test_idle(void)
 	ok(strcmp(meter_no_load(&m, 0), NO_LOAD_SHORT) == 0 &&
 		   strcmp(meter_no_load(&m, UNSAFE_BASELINE_BUSY), NO_LOAD_BASELINE) == 0 &&
 		   strcmp(meter_no_load(&m, UNSAFE_CALIBRATION), "jump") == 0,
-	   "a client without a load was too short, unless the baseline is the reason");
+	   "a client whose load is not measured was too short, unless the baseline is the reason");
 	meter_stop(&m);
 }
 

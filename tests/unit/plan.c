@@ -82,7 +82,7 @@ static void test_precise(void)
 	for (i = 0; i < 5; i++)
 		add(&p, 0, NAN, i % 2 == 0 ? 1000 : 1100);
 	ok(!plan_is_precise(&p, 0.05) && plan_is_precise(&p, 0.1),
-	   "without a load the throughput is to be precise");
+	   "where the load is not measured the throughput is to be precise");
 }
 
 /* Both ends on one host, of which neither has measured the load: what is counted of it is the sender's. */

@@ -154,7 +154,7 @@ static void test_shares(void)
 	s.group[PROFILE_COPY] = NAN;
 	profile_shares(&c, &idle, 10, NAN, NAN, &s, unsafe);
 	ok(isnan(s.group[PROFILE_COPY]) && near(s.sampled, 0.29),
-	   "without a load there are no groups, but samples");
+	   "where the load is not measured there are samples, and no groups");
 }
 
 TESTS(test_ring, test_hostile_rings, test_counts, test_shares)

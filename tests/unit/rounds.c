@@ -87,7 +87,7 @@ static void test_hopeless(void)
 	compare(2, 2, 0, true, "MMM");
 	compare(1, 1, 1, false, "MM");
 	expect(captured(),
-	       "--retry: no run is repeated after a round without a load, and equal reasons have one line");
+	       "--retry: no run is repeated after a round whose loads are not measured, and equal reasons have one line");
 }
 
 TESTS(test_retry, test_failures, test_hopeless)

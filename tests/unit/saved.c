@@ -1,4 +1,5 @@
 /* Files of --save: lib/compare/saved.  zc-save(5) has their format. */
+#include "lib/base/proc.h"
 #include "lib/compare/saved.h"
 
 #include "lib/send/measures.h"

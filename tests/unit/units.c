@@ -26,7 +26,7 @@ static void test_numbers(void)
 	is(load_text(0.3, 0, 0), "30.0% +-0.0%", "and one of nothing has the usual ones");
 }
 
-/* Without a load, with one, and of no byte with the largest of all. */
+/* Of a load that is not measured, of one that is, and of no byte with the largest of all. */
 static void test_rates(void)
 {
 	static const char *const receipt[] = {
