@@ -144,12 +144,12 @@ static void add_ratio(struct wrap *w, const struct plan *p, int i, int measure)
 static bool add_extremes(struct wrap *w, const struct plan *p, int measure)
 {
 	int i, least = -1, most = -1;
-	bool is_known = false;
+	bool has_ratio = false;
 	struct ratio r;
 
 	for (i = 0; i < p->n; i++) {
 		r = ratio_of(p, i, measure);
-		is_known |= r.is_same || r.differs;
+		has_ratio |= r.is_same || r.differs;
 		if (!r.differs)
 			continue;
 		if (r.e.value > 1 &&
@@ -163,7 +163,7 @@ static bool add_extremes(struct wrap *w, const struct plan *p, int measure)
 		add_ratio(w, p, most, measure);
 	if (least >= 0)
 		add_ratio(w, p, least, measure);
-	return is_known;
+	return has_ratio;
 }
 
 /* A sentence with the answer: which runs differ most in cost, at either end, or in throughput if no cost is known. */
@@ -361,8 +361,8 @@ static void print_spread(const char *which, const struct plan *p)
 }
 
 /*
- * Whether words may set an option: by its name, of which the end may lack, or by its letter, perhaps behind others.  The
- * letter begins the name, or what is omitted was another's.
+ * Whether words may set an option: by its name, which may be cut short, or by its letter, which may follow others and
+ * begins the name.
  */
 static bool may_set(const char *words, const char *name, bool has_letter)
 {

@@ -81,7 +81,6 @@ static const char *label_of(const struct measure *m)
 {
 	const struct figure *row = figure_named(m->key);
 	const char *who = m->end == 1 ? "receiver: " : "";
-
 	const char *unit = row->kind == FIGURE_CPU_TIME ? ", us/KiB" : ", CPU s";
 
 	return text_of("%s%s%s%s", who, row->group == GROUP_WAITS ? "waited for " : "", row->label,
