@@ -1,0 +1,231 @@
+/* The keeper beside a kernel that is a script: what it calls, in order, and what it makes of each end. */
+#include "lib/base/proc.h"
+#include "lib/load/keeper.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "tests/unit/unit.h"
+
+static struct {
+	pid_t child;       /* that fork(2) returns */
+	int status[3], n;  /* what waitpid(2) returns, and how many it has returned */
+	bool is_old;       /* a kernel without close_range(2) */
+	bool grouped;      /* a control group was found */
+	int denied, error; /* how often the autogroup cannot be lowered, and why */
+	int closed, bad;   /* descriptors that were closed by number, and others */
+	char calls[4096];
+	jmp_buf end;
+} the;
+
+#define note(...) string_append(the.calls, sizeof(the.calls), __VA_ARGS__)
+
+static int script_write(const char *dir, const char *name, const char *text)
+{
+	note("%s/%s %s;", dir, name, text);
+	errno = the.error;
+	return the.denied > 0 && strcmp(name, "autogroup") == 0 && the.denied-- ? -1 : 0;
+}
+
+static void script_close(int fd)
+{
+	if (fd < 64)
+		note(the.is_old ? "" : "close %d;", fd);
+	the.closed++;
+}
+
+static int script_dup2(int from, int to)
+{
+	note("%d to %d;", from, to);
+	errno = EBADF;
+	return from < 0 ? -1 : to;
+}
+
+static pid_t script_wait(pid_t pid, int *status, int how)
+{
+	if (status == NULL)
+		note("wait %d %d;", pid, how);
+	else if (how == (WNOHANG | WUNTRACED | WCONTINUED) && the.status[the.n] != 0)
+		*status = the.status[the.n++];
+	else
+		return 0;
+	return pid;
+}
+
+/* It is over only where no status is left for waitpid(2). */
+static int script_poll(struct pollfd *p, nfds_t n, const sigset_t *mask)
+{
+	return n == 1 && p->fd == 0 && sigismember(mask, SIGTERM) == 1 &&
+			       sigismember(mask, SIGCHLD) == 0 && the.status[the.n] == 0
+		       ? 1
+		       : -1;
+}
+
+static int script_policy(pid_t pid, int how, const struct sched_param *param)
+{
+	note("policy %d %d;", pid, how + param->sched_priority);
+	return 0;
+}
+
+#define open_retry(path, flags) (note("%s;", path), 8 + ((flags) == O_RDWR))
+#define close(fd)               script_close(fd)
+#define dup2(from, to)          script_dup2(from, to)
+#define syscall(number, from, to, flags)                                                           \
+	((number) == SYS_close_range && !the.is_old                                                \
+		 ? note("close %d%s;", from, (to) == ~0u && (flags) == 0 ? "" : "?") - 1           \
+		 : -1)
+#define sigprocmask(how, set, before)                                                              \
+	note("block %d%d%d;", (how) == SIG_BLOCK, sigismember(set, SIGTERM),                       \
+	     sigismember(set, SIGCHLD))
+#define signal(sig, handler)                                                                       \
+	((handler)(sig), note("catch %s;", (sig) == SIGCHLD ? "children" : "?"))
+#define prctl(what, name)                   note("name %s;", (what) == PR_SET_NAME ? (name) : "?")
+#define setsid()                            note("session;")
+#define fork()                              (the.child)
+#define getpid()                            77
+#define kill(pid, sig)                      note("kill %d %d;", pid, sig)
+#define waitpid(pid, status, how)           script_wait(pid, status, how)
+#define ppoll(p, n, t, mask)                script_poll(p, n, mask)
+#define sched_setscheduler(pid, how, param) script_policy(pid, how, param)
+#define setpriority(what, pid, nice)        note("nice %d %d;", (int)(pid), nice)
+#define file_write(dir, name, text)         script_write(dir, name, text)
+#define sleep_ns(ns)                        note("sleep;")
+#define cpu_cgroup_find(g)                  (strcpy((g)->root, the.grouped ? "root" : ""))
+#define idle_group_enter(g)                 (note("enter;"), EROFS)
+#define idle_group_remove(g, tries)         note("remove %d;", tries)
+#define spin_main(s, keeper)                (note("spin %d", keeper), longjmp(the.end, 1))
+#define _exit(status)                       (note("exit %d", status), longjmp(the.end, 1))
+#include "lib/load/keeper.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+
+static void close_files(struct soaker *s)
+{
+	keeper_close_files((const int[]){the.is_old ? 5 : -1, 6}, s->lock);
+}
+
+static void lower(struct soaker *s)
+{
+	s->autogroup_errno = autogroup_lower();
+}
+
+static void main_of(struct soaker *s)
+{
+	keeper_main(s, (const int[]){5, 6});
+}
+
+/* What a keeper calls until its end, or that of the function. */
+static const char *calls_of(void (*function)(struct soaker *s), struct soaker *s)
+{
+	the.calls[0] = '\0';
+	the.closed = the.n = 0;
+	if (setjmp(the.end) == 0)
+		function(s);
+	return the.calls;
+}
+
+static struct soaker *two_soakers(void)
+{
+	static _Alignas(128) char place[sizeof(struct soaker) + 2 * sizeof(struct soak_cpu)];
+	struct soaker *s = (struct soaker *)(void *)place;
+
+	memset(place, 0, sizeof(place));
+	memset(&the, 0, sizeof(the));
+	s->n = 2;
+	s->lock = 7;
+	s->cpu[1].tid = 52;
+	s->group_errno = EPERM;
+	the.child = 50;
+	return s;
+}
+
+#define BEGIN                                                                                      \
+	"block 111;name zc-keeper;session;/dev/null;close 6;5 to 0;9 to 1;9 to 2;7 to 3;close 4;"  \
+	"catch children;policy 0 0;/proc/self/autogroup 19;"
+
+#define KILLED                                                                                     \
+	"policy 50 0;nice 50 0;policy 52 0;nice 52 0;kill 50 9;"                                   \
+	"wait 50 0;remove 5;exit 0"
+
+/* The first signal comes for each of these changes of the soakers; then the program ends, unless they have ended. */
+static void test_ends(void)
+{
+	static const struct {
+		const char *title;
+		pid_t child;
+		int status[3], stops;
+		bool grouped;
+		const char *calls;
+	} rows[] = {
+		{"the program ends", 50, {0}, 0, false, KILLED},
+		{"soakers that are stopped, and go on", 50, {0x137f, 0xffff}, 2, true, KILLED},
+		{"soakers that go on, whose stop was not seen", 50, {0xffff}, 2, true, KILLED},
+		{"soakers that stay stopped", 50, {0x137f, 0x137f}, 1, true, KILLED},
+		{"soakers that are killed", 50, {9}, 0, true, "remove 5;exit 137"},
+		{"soakers that end", 50, {0x300}, 0, true, "remove 5;exit 1"},
+		{"no process for soakers", -1, {0}, 0, true, "remove 5;exit 1"},
+		{"the soakers without a control group", 0, {0}, 0, false, "spin 77"},
+		{"the soakers with one", 0, {0}, 0, true, "enter;spin 77"},
+	};
+	struct soaker *s;
+	size_t i;
+	int error;
+
+	for (i = 0; i < LENGTH(rows); i++) {
+		s = two_soakers();
+		the.child = rows[i].child;
+		the.grouped = rows[i].grouped;
+		memcpy(the.status, rows[i].status, sizeof(the.status));
+		calls_of(main_of, s);
+		error = rows[i].child != 0 ? EPERM : rows[i].grouped ? EROFS : ENOENT;
+		is(text_of("%s, %d stops, %d", the.calls, (int)s->stops, s->group_errno),
+		   text_of("%s%s, %d stops, %d", BEGIN, rows[i].calls, rows[i].stops, error),
+		   "keeper: %s", rows[i].title);
+	}
+	s->group_errno = 0;
+	the.child = 50;
+	has(calls_of(main_of, s), "root/cgroup.procs 50;policy 50 0",
+	    "soakers leave their group first");
+}
+
+static void test_files(void)
+{
+	struct soaker *s = two_soakers();
+
+	the.is_old = true;
+	calls_of(close_files, s);
+	ok(the.closed == 1 + 1020, "without close_range(2) all files are closed, one by one: %d",
+	   the.closed);
+	s->lock = -1;
+	has(calls_of(close_files, s), "9 to 3", "without a lock the null device has its place");
+	the.is_old = false;
+	is(calls_of(close_files, s), "/dev/null;close 6;-1 to 0;exit 1",
+	   "a keeper that cannot see the end of its program ends");
+}
+
+static void test_autogroup(void)
+{
+	static const struct {
+		int denied, error, result;
+		size_t writes;
+	} rows[] = {{0, 0, 0, 1},        {5, EAGAIN, 0, 6},
+		    {39, EAGAIN, 0, 40}, {99, EAGAIN, EAGAIN, 40},
+		    {1, ENOENT, 0, 1},   {1, EACCES, EACCES, 1}};
+	struct soaker *s = two_soakers();
+	size_t i, sleeps;
+
+	for (i = 0; i < LENGTH(rows); i++) {
+		the.denied = rows[i].denied;
+		the.error = rows[i].error;
+		sleeps = rows[i].error == EAGAIN ? rows[i].writes - 1 : 0;
+		ok(strlen(calls_of(lower, s)) ==
+				   rows[i].writes * strlen("/proc/self/autogroup 19;") +
+					   sleeps * strlen("sleep;") &&
+			   s->autogroup_errno == rows[i].result,
+		   "the weight of the session is lowered in 40 tries, or not: case %d", (int)i);
+	}
+}
+
+TESTS(test_ends, test_files, test_autogroup)
