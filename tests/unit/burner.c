@@ -1,6 +1,7 @@
 #include "lib/load/burner.h"
 
 #include "lib/load/cpus.h"
+#define KEEPS_FILES
 #include "tests/unit/unit.h"
 
 static struct burner b;

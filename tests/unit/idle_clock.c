@@ -2,6 +2,7 @@
 #include "lib/load/idle_clock.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 #include "lib/load/cpus.h"
+#define KEEPS_FILES
 #include "tests/unit/unit.h"
 
 /*

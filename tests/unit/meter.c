@@ -3,6 +3,7 @@
 #include <sys/file.h>
 
 #include "lib/load/keeper.h"
+#define KEEPS_FILES
 #include "tests/unit/unit.h"
 
 /* The windows of a baseline take no longer than the other sleeps here. */

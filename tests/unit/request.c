@@ -11,6 +11,7 @@ static void test_baseline(struct run *r);
 #define run_baseline_after test_baseline
 #include "lib/send/request.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
+#define KEEPS_FILES
 #include "tests/unit/unit.h"
 
 static pthread_barrier_t both; /* threads connect, so that neither makes all connections */

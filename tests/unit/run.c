@@ -8,6 +8,7 @@
 #include <sys/time.h>
 
 #include "lib/load/baseline.h"
+#define KEEPS_FILES
 #include "tests/unit/unit.h"
 
 /* Two seconds, of which the soaker of one CPU spun for a half and the hypervisor took 5 %. */

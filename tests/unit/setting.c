@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#define KEEPS_FILES
 #include "tests/unit/unit.h"
 
 static char dir[] = "/tmp/zc-setting.XXXXXX";

@@ -238,6 +238,7 @@ static void test_failed_file(void)
 		ok(strncmp(run.failure, want, strlen(want)) == 0, "%s", title);
 	}
 	close(s);
+	close(file.fd);
 }
 
 /* The sender counts nothing meanwhile, as while one of its calls blocks for longer than --timeout. */

@@ -13,6 +13,9 @@
  *
  *	make build/tests/unit/NAME && build/tests/unit/NAME
  *
+ * At the end as many descriptors are open as at the beginning; a test that keeps some defines KEEPS_FILES.  As unit.sh
+ * runs it, what it has allocated is freed.
+ *
  * Texts of many lines are files: expect().  `make check T=unit` runs all of them.  A title is a format of
  * printf(3) that says what was done, and what must follow; it stands alone in a list of failures.
  */
@@ -63,13 +66,6 @@ static inline bool is_short(const char *why)
 	if (lines > 3)
 		printf("# %d lines: %s\n", lines, why);
 	return lines <= 3;
-}
-
-/* For LeakSanitizer: a program reads its options once, and has them to its end; a test reads many. */
-const char *__lsan_default_suppressions(void); /* NOLINT(bugprone-reserved-identifier) */
-const char *__lsan_default_suppressions(void)  /* NOLINT(bugprone-reserved-identifier) */
-{
-	return "leak:options_parse\nleak:_IO_mem_finish\n"; /* the latter has no caller in its stack */
 }
 
 /* Prints text that may have any bytes, on one line that no reader of TAP takes for a directive. */
@@ -327,9 +323,20 @@ static inline struct figures figures_of(const char *receipt)
 }
 #endif
 
+static int files_before;
+
+__attribute__((constructor)) static void begin(void)
+{
+	unsetenv("LD_PRELOAD"); /* is for this program alone */
+	files_before = open_files();
+}
+
 /* What main returns: prints how many checks there were.  TESTS(test_this, test_that) is a main that calls them. */
 static inline int done(void)
 {
+#ifndef KEEPS_FILES
+	ok(open_files() == files_before, "as many descriptors are open as at the beginning");
+#endif
 	printf("1..%d\n", done_so_far.checks);
 	return done_so_far.failures > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
