@@ -784,14 +784,14 @@ void die_of_signal(int sig)
 
 void stop_signals(sigset_t *set)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, 0};
 	struct sigaction old;
-	size_t i;
+	const int *sig;
 
 	sigemptyset(set);
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			sigaddset(set, signals[i]);
+	for (sig = signals; *sig != 0; sig++)
+		if (sigaction(*sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaddset(set, *sig);
 }
 
 /*

@@ -9,22 +9,21 @@ static struct {
 	void (*here)(int), (*before)(int);
 } handled[] = {{SIGPIPE, SIG_IGN, SIG_DFL},
 	       {SIGXFSZ, SIG_IGN, SIG_DFL},
-	       {SIGCHLD, SIG_DFL, SIG_DFL}}; /* while it is ignored no child can be waited for */
+	       {SIGCHLD, SIG_DFL, SIG_DFL}, /* while it is ignored no child can be waited for */
+	       {.sig = 0}};
 static sigset_t blocked_before;
 static struct rlimit files_before; /* of open files; .rlim_max is 0: it is as before */
 
 void init_program(void)
 {
 	sigset_t set;
-	size_t i;
-	int fd;
+	int fd, i;
 
 	/* The first socket would get a closed 0, 1 or 2: /dev/null takes these, and writing must fail. */
 	while ((fd = open_retry("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO)
 		;
-	if (fd >= 0)
-		close(fd);
-	for (i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
+	close(fd);
+	for (i = 0; handled[i].sig != 0; i++)
 		handled[i].before = signal(handled[i].sig, handled[i].here);
 	stop_signals(&set);
 	sigaddset(&set, SIGCHLD);
@@ -34,7 +33,7 @@ void init_program(void)
 
 uint64_t files_allow_most(void)
 {
-	struct rlimit files = {.rlim_cur = 0};
+	struct rlimit files;
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	if (files_before.rlim_max == 0)
@@ -47,14 +46,13 @@ uint64_t files_allow_most(void)
 void become_as_started(void)
 {
 	struct sigaction now;
-	size_t i;
-	int sig;
+	int sig, i;
 
 	/* A handler must not run between the new mask and exec(3). */
 	for (sig = 1; sig <= SIGRTMAX; sig++)
 		if (sigaction(sig, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
 			signal(sig, SIG_DFL);
-	for (i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
+	for (i = 0; handled[i].sig != 0; i++)
 		signal(handled[i].sig, handled[i].before);
 	if (files_before.rlim_max > 0)
 		setrlimit(RLIMIT_NOFILE, &files_before);
@@ -70,7 +68,7 @@ static _Noreturn void become_command(const struct command_start *c, volatile int
 		setsid();
 	if (c->id != NULL)
 		*c->id = getpid();
-	for (i = 0; i < 3; i++)
+	for (i = STDIN_FILENO; i <= STDERR_FILENO; i++)
 		if (c->file[i] != i)
 			TEMP_FAILURE_RETRY(dup2(c->file[i], i));
 	become_as_started();
@@ -105,18 +103,18 @@ pid_t command_start(const struct command_start *c)
 /* signal(7) has the default of each signal: it is to end the program unless it is one of these. */
 void deadly_signals(sigset_t *set)
 {
-	static const int others[] = {SIGCHLD, SIGCONT, SIGURG,  SIGWINCH,
-				     SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
+	static const int others[] = {SIGCHLD, SIGCONT, SIGURG,  SIGWINCH, SIGSTOP,
+				     SIGTSTP, SIGTTIN, SIGTTOU, 0};
 	struct sigaction old;
-	size_t i;
+	const int *other;
 	int sig;
 
 	sigemptyset(set);
 	for (sig = 1; sig <= SIGRTMAX; sig++)
 		if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
 			sigaddset(set, sig);
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		sigdelset(set, others[i]);
+	for (other = others; *other != 0; other++)
+		sigdelset(set, *other);
 }
 
 #define REQUEST_NS 200000000u /* in which signals of one number are one request */

@@ -32,13 +32,12 @@ void facts_of_options(struct plan *p, const char *command, const struct options_
 /* Whether a fact is none that sessions are compared by. */
 static bool is_aside(const char *key)
 {
-	static const char *const aside[] = {"machine", "date", "command", "title"};
-	size_t i;
+	static const char *const aside[] = {"machine", "date", "command", "title", NULL};
+	int i = 0;
 
-	for (i = 0; i < sizeof(aside) / sizeof(aside[0]); i++)
-		if (strcmp(key, aside[i]) == 0)
-			return true;
-	return false;
+	while (aside[i] != NULL && strcmp(key, aside[i]) != 0)
+		i++;
+	return aside[i] != NULL;
 }
 
 void facts_compare(const struct plan *now, const struct plan *then,
@@ -80,7 +79,6 @@ static void json_argument(struct json *j, const char *key, const struct option_r
 void facts_json(struct json *j, const struct options_given *given)
 {
 	const struct given *g;
-	char letter[2] = "";
 	const char *key;
 	bool many;
 	int i;
@@ -89,8 +87,8 @@ void facts_json(struct json *j, const struct options_given *given)
 	for (g = given->option; g < given->option + given->n; g++) {
 		if (!g->is_given)
 			continue;
-		letter[0] = g->row->letters[0];
-		key = g->row->name != NULL ? g->row->name : letter;
+		/* An option without a name has one letter. */
+		key = g->row->name != NULL ? g->row->name : g->row->letters;
 		many = g->row->is_repeated || (g->row->is_list && (g->n > 1 || !g->row->is_one));
 		if (many)
 			json_open(j, key, '[');

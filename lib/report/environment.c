@@ -31,6 +31,7 @@ static const struct {
 	{"default_qdisc", "/proc/sys/net/core/default_qdisc"},
 	{"netdev_budget", "/proc/sys/net/core/netdev_budget"},
 	{"busy_poll", "/proc/sys/net/core/busy_poll"},
+	{NULL, NULL},
 };
 
 /*
@@ -111,7 +112,7 @@ void environment_read(struct environment *e)
 		 VERSION, e->system.release, e->system.version);
 	if (model[0] != '\0')
 		string_append(e->host, sizeof(e->host), "cpu_model: %s\n", model);
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+	for (i = 0; files[i].key != NULL; i++)
 		add_file(e->host, sizeof(e->host), files[i].key, files[i].path);
 	add_preempt(e);
 	e->hz = kernel_hz();
@@ -166,12 +167,13 @@ static void read_offloads(int fd, struct ifreq *ifr, struct link *l)
 	} all[] = {{ETHTOOL_GTSO, UINT32_MAX, "tso"},
 		   {ETHTOOL_GGSO, UINT32_MAX, "gso"},
 		   {ETHTOOL_GGRO, UINT32_MAX, "gro"},
-		   {ETHTOOL_GFLAGS, ETH_FLAG_LRO, "lro"}};
+		   {ETHTOOL_GFLAGS, ETH_FLAG_LRO, "lro"},
+		   {.name = NULL}};
 	struct ethtool_value v;
 	bool answered = false;
 	size_t i;
 
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+	for (i = 0; all[i].name != NULL; i++) {
 		v = (struct ethtool_value){.cmd = all[i].command};
 		if (ethtool(fd, ifr, &v) != 0)
 			continue;
