@@ -123,4 +123,34 @@ static void test_deaths(void)
 		      "programs die with a status and a line, but not of SIGPIPE and SIGXFSZ");
 }
 
-TESTS(test_clocks, test_texts, test_kept_texts, test_reading, test_deaths)
+/* Reports into a file, where stdout and stderr are one pipe. */
+static void report_to(void *path)
+{
+	const int fd = open_retry(path, O_WRONLY | O_CREAT);
+	int before;
+
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	init_program();
+	printf("early ");
+	before = report_to_or_die(fd, path);
+	if (fcntl(fd, F_GETFD) >= 0 || dprintf(before, "on the stdout before\n") < 0)
+		_exit(EXIT_USAGE);
+	warnx("a warning");
+	report("a report\n");
+	exit(EXIT_SUCCESS);
+}
+
+static void test_report_file(void)
+{
+	char path[] = "/tmp/zc-common-XXXXXX", line[32] = "";
+
+	close(mkstemp(path));
+	ok(died(report_to, path) == EXIT_SUCCESS, "a report goes to a file, which is closed");
+	is(printed, "on the stdout before\ncommon: a warning\n",
+	   "and warnings to the pipe that it was to go to");
+	file_read_line(path, line, sizeof(line));
+	is(line, "early a report", "all that was not written before is in the file");
+	unlink(path);
+}
+
+TESTS(test_report_file, test_clocks, test_texts, test_kept_texts, test_reading, test_deaths)

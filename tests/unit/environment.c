@@ -101,9 +101,17 @@ static void test_read(void)
 {
 	static const char none[] = "an interface of which all offloads are off has none";
 	const int before = open_files();
-	int status;
+	int status, i, known = 0;
+	const char *at;
 
 	environment_read(&e);
+	for (i = 0; i < KERNEL_OPTIONS; i++)
+		known += find_line(e.host, kernel_option_name[i], &at) > 0;
+	at = strchr(strstr(e.host, "preempt_model: "), '\n') + 1;
+	for (i = 0; (at = strchr(at, '\n')) != NULL; i++)
+		at++;
+	ok(known == KERNEL_OPTIONS && i == KERNEL_OPTIONS + 1,
+	   "behind the model of preemption there are the kernel's options and the cycle counters");
 	link_read(&l, "lo");
 	link_read(&l, "no-such-dev");
 	ok(strcmp(l.interface, "no-such-dev") == 0 && l.mtu == 0 && l.offloads[0] == '\0' &&

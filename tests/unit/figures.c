@@ -344,5 +344,13 @@ static void test_documents(void)
 		   "Figures that no peer sends", KEPT, "");
 }
 
-TESTS(test_sums, test_values, test_places, test_parse, test_keys, test_receipts, test_longest,
-      test_documents)
+static void test_commands(void)
+{
+	const struct rusage usage = {.ru_utime = {1, 250000}, .ru_stime = {2, 500000}};
+	const struct command_figures f = command_figures_of(&usage);
+
+	ok(f.user == 1.25 && f.system == 2.5, "a command's CPU times are seconds");
+}
+
+TESTS(test_commands, test_sums, test_values, test_places, test_parse, test_keys, test_receipts,
+      test_longest, test_documents)

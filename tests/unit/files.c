@@ -46,8 +46,53 @@ static void replace_partly(void *path)
 	file_replace_or_die(path, print_new, "new\n");
 }
 
+static void replace_file(void *path)
+{
+	file_replace_or_die(path, print_new, "new\n");
+}
+
+static void open_file(void *path)
+{
+	close(file_open_or_die(path));
+}
+
+static void append_file(void *path)
+{
+	close(file_append_or_die(path));
+}
+
+/* Root may write all files, but can make none in /proc. */
+static void test_failures(void)
+{
+	static void (*const write_by[])(void *) = {replace_file, open_file, append_file};
+	char path[] = "/proc/no-such-file";
+	size_t i;
+
+	for (i = 0; i < LENGTH(write_by); i++) {
+		ok(died(write_by[i], path) == EXIT_FAILURE,
+		   "a file that cannot be made is an error");
+		is(printed, "files: cannot write /proc/no-such-file: No such file or directory\n",
+		   "which has a line");
+	}
+}
+
+static void test_opening(void)
+{
+	int fd = file_open_or_die("file");
+
+	ok(write(fd, "one\ntwo\n", 8) == 8 && close(fd) == 0, "a file is made");
+	fd = file_append_or_die("file");
+	ok(write(fd, "x\n", 2) == 2 && pread(fd, (char[8]){""}, 8, 2) == 8 && close(fd) == 0,
+	   "a file is appended to, and can be read");
+	fd = file_open_or_die("file");
+	ok(write(fd, "3\n", 2) == 2 && close(fd) == 0 && is_file("file", 0644, "3"),
+	   "a file is written anew");
+	unlink("file");
+}
+
 static void test_writing(const char *dir)
 {
+	sigset_t now;
 	char path[64];
 
 	file_replace_or_die("file", print_new, "one\n");
@@ -58,6 +103,8 @@ static void test_writing(const char *dir)
 	file_replace_or_die(path, print_new, "three\n");
 	ok(is_file("file", 0600, "three"),
 	   "file_replace: symbolic links are followed, and a file keeps its mode");
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	ok(sigisemptyset(&now), "file_replace: no signal stays blocked");
 	ok(died(replace_late, "file") == -1 && is_file("file", 0600, "late"),
 	   "file_replace: a signal ends the program once the file is replaced");
 	ok(died(replace_partly, "file") == EXIT_FAILURE && is_file("file", 0600, "late") &&
@@ -66,11 +113,6 @@ static void test_writing(const char *dir)
 	unlink("up");
 	unlink("link");
 	unlink("file");
-}
-
-static void replace_file(void *path)
-{
-	file_replace_or_die(path, print_new, "new\n");
 }
 
 /* Works in a directory of user 65534, who makes `file` alternately a link to a file of root and a file, for ever. */
@@ -130,7 +172,9 @@ static void test_files(void)
 
 	if (mkdtemp(dir) == NULL || getcwd(before, sizeof(before)) == NULL || chdir(dir) != 0)
 		err(EXIT_FAILURE, "%s", dir);
+	test_opening();
 	test_writing(dir);
+	test_failures();
 	test_race();
 	ok(chdir(before) == 0 && rmdir(dir) == 0 && open_files() == files,
 	   "files are closed, and file_replace leaves no other file");

@@ -7,6 +7,7 @@
 #include "tests/unit/unit.h"
 
 static struct plan p;
+static struct plan_kind *kind;
 
 /* Adds a run of this host: half of two CPUs for a second, or another load. */
 static void add(struct plan *to, int i, double load, uint64_t kib)
@@ -22,15 +23,16 @@ static void add(struct plan *to, int i, double load, uint64_t kib)
 
 static void reopen(int runs)
 {
+	kind = kind != NULL ? kind : guarded_kind(&trials_kind);
 	plan_close(&p);
-	plan_open(&p, &trials_kind, runs);
+	plan_open(&p, kind, runs);
 }
 
 /* Makes a plan of one run in so many rounds of that load. */
 static void fill(struct plan *to, int rounds, double load)
 {
 	plan_close(to);
-	plan_open(to, &trials_kind, 1);
+	plan_open(to, kind, 1);
 	while (rounds-- > 0)
 		add(to, 0, load, 1000);
 }

@@ -669,8 +669,9 @@ static void add_mean(const struct measure *m, int run, bool unsafe)
 }
 
 /* Two runs in three rounds, whose figures are apart: the table of -q has all that has a column. */
-static void compare(const struct plan_kind *kind, bool of_requests, const char *title)
+static void compare(const struct plan_kind *of, bool of_requests, const char *title)
 {
+	const struct plan_kind *kind = guarded_kind(of);
 	const struct compare_options options = {.rounds = 3};
 	struct comparison c = {.opt = &options, .begin_json = open_comparison, .quiet = true};
 	const struct measure *m;

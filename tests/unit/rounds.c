@@ -1,6 +1,7 @@
 /* The driver of comparisons: lib/compare/rounds, with runs that are made up. */
 #include "lib/compare/rounds.h"
 
+#include "lib/compare/verdict.h"
 #include "lib/send/measures.h"
 #include "tests/unit/unit.h"
 
@@ -90,4 +91,81 @@ static void test_hopeless(void)
 	       "--retry: no run is repeated after a round whose loads are not measured, and equal reasons have one line");
 }
 
-TESTS(test_retry, test_failures, test_hopeless)
+/* Saves a session of two runs in three rounds, of which the second takes such a load at either end. */
+static const char *save(char *path, const struct plan_kind *kind, double load)
+{
+	struct figures
+		sent = figures_of(
+			"bytes=1048576 seconds=1 reads=9 load=0.5 cpus=2 uncertainty=0.001"),
+		received = figures_of(
+			"bytes=1048576 seconds=1 method=read load=0.5 cpus=2 uncertainty=0.001");
+	const struct ends ends = {&sent, &received, false};
+	struct saving saving = {.f = NULL};
+	struct plan plan;
+	int i;
+
+	close(mkstemp(path));
+	plan_open(&plan, kind, 2);
+	plan_set(&plan, "machine", "zcc %g", load);
+	for (i = 0; i < 2; i++) {
+		plan_set_value(&plan.run[i], RUN_WORDS, i == 0 ? "-m send" : "-m mmap");
+		plan_set_value(&plan.run[i], RUN_INSTRUMENT, LOAD_BY_IDLE);
+	}
+	for (i = 0; i < 6; i++) {
+		sent.host.load = received.host.load = plan_turn(&plan, i % 2) == 0 ? 0.5 : load;
+		sent.host.unsafe = load < 0.5 ? UNSAFE_STEAL : 0;
+		sent.waits.elapsed = 1e6;
+		sent.tcp.rwnd_limited = 1e6 * load;
+		saved_run(&saving, &plan, plan_turn(&plan, i % 2), &ends, NULL);
+		plan_add(&plan, plan_turn(&plan, i % 2), &ends);
+		if (i % 2 == 1)
+			saved_round_or_die(&saving, &plan, path);
+	}
+	plan_close(&plan);
+	return path;
+}
+
+static void begin_json(struct json *j, void *unused)
+{
+	json_report_open(j);
+	json_open(j, "comparison", '{');
+}
+
+/* The report of one file or two, in each form: no table is read behind its end, and nothing leaks. */
+static void test_saved(void)
+{
+	static const char *const forms[] = {"text", "a block", "a table", "JSON"};
+	char paths[2][24] = {"/tmp/zc-rounds-XXXXXX", "/tmp/zc-rounds-XXXXXX"};
+	const struct plan_kind *kind = guarded_kind(&trials_kind);
+	const char *before = save(paths[0], kind, 0.25), *now = save(paths[1], kind, 0.75);
+	const int stderr_before = dup(STDERR_FILENO);
+	struct comparison c;
+	int files, form;
+
+	for (form = 0; form < 8; form++) {
+		files = form / 4 + 1;
+		c = (struct comparison){
+			.opt = &(struct compare_options){.save = now,
+							 .against = files == 2 ? before : NULL,
+							 .compare = files == 2 ? before : NULL,
+							 .brief = form % 4 == 1,
+							 .fail_above = 5},
+			.is_detailed = true,
+			.quiet = form % 4 == 2,
+			.json = form % 4 == 3,
+			.begin_json = begin_json};
+		capture(STDOUT_FILENO);
+		dup2(STDOUT_FILENO, STDERR_FILENO);
+		rounds_compare_or_die(&c, kind);
+		captured();
+		dup2(stderr_before, STDERR_FILENO);
+		ok(c.status == (files == 2 ? EXIT_FAILURE : EXIT_ABOVE) &&
+			   strstr(printed, "-m mmap") != NULL,
+		   "%d file%s of sessions in %s", files, plural((uint64_t)files), forms[form % 4]);
+	}
+	close(stderr_before);
+	unlink(before);
+	unlink(now);
+}
+
+TESTS(test_retry, test_failures, test_hopeless, test_saved)

@@ -64,6 +64,26 @@ static void test_sums(void)
 	   "a sum has all stalls, the longest, and the first of both by time");
 }
 
+/* One stall, and of three the first two. */
+static void test_list(void)
+{
+	struct stalls s = {.n = 1, .start_ns = 1000 * MS};
+
+	stalls_keep(&s, (struct stall){3500ull * MS, 250 * MS, 0});
+	capture(STDOUT_FILENO);
+	stalls_list_text(&s, 2);
+	has(captured(), "    the stall: 0.250 s at 2.500 s (", "a stall has its time");
+	s.n = 3;
+	stalls_keep(&s, (struct stall){2000 * MS, 300 * MS, 0});
+	stalls_keep(&s, (struct stall){9000ull * MS, 300 * MS, 0});
+	capture(STDOUT_FILENO);
+	stalls_list_text(&s, 2);
+	has(captured(), "    the first stalls: 0.300 s at 1.000 s (",
+	    "of three the first comes first");
+	ok(strstr(printed, "0.250 s at 2.500 s (") != NULL && strstr(printed, "8.000 s") == NULL,
+	   "and no more than two have a place");
+}
+
 static void test_pauses(void)
 {
 	struct pauses p = {.n = 0};
@@ -74,4 +94,4 @@ static void test_pauses(void)
 	ok(p.n == 2 && p.longest_ns == 45 * MS, "looks that are 20 ms late or more are pauses");
 }
 
-TESTS(test_looks, test_sums, test_pauses)
+TESTS(test_looks, test_sums, test_list, test_pauses)

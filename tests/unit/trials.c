@@ -121,6 +121,7 @@ static void note(struct plan *p, const char *words)
 		{.help = "Options:\n"},
 		{"", "new", "SIZE", "a", OPTION_AT(struct send_options, SIZE, mss), .max = 1e9},
 		{"", "server", "HOST", "a", OPTION_AT(struct send_options, TEXT, server)},
+		{"x", NULL, NULL, "a", OPTION_AT(struct send_options, FLAG, nodelay)},
 		{.help = "Output:\n", .is_neutral = true},
 		{"", "gone", .instead = "another"},
 		{"", "other", "N", "a", OPTION_AT(struct send_options, INT, debug), .max = 9}};
@@ -146,17 +147,19 @@ static void test_new_option(void)
 
 	plan_close(&plan);
 	note(&before, "--other 2 --server a");
-	note(&plan, "--new 64k --server a --other 0");
+	note(&plan, "--new 64k --server a --other 0 -x");
 	plan.before = plan.kept = &before; /* as with --save and --against of one file */
 	capture(STDOUT_FILENO);
 	comparison_print(&c, NULL);
-	has(captured(), "\n--new differs: default before, 65536 now\n", "a new option is compared");
+	has(captured(),
+	    "\n--new differs: default before, 65536 now\n-x differs: default before, given now\n",
+	    "new options are compared, one without a name, too");
 	ok(strstr(strstr(printed, "--new differs") + 1, "--new differs") == NULL,
 	   "and once, where the file that is compared with is that of --save");
 	ok(strstr(printed, "other differs") == NULL, "an option of the output is not compared");
 	capture(STDOUT_FILENO);
 	report_json_open(&j, "start", &rep, NULL);
-	has(captured(), "\"options\":{\"new\":65536,\"server\":\"a\"}",
+	has(captured(), "\"options\":{\"new\":65536,\"server\":\"a\",\"x\":true}",
 	    "JSON has the options that were given in the table's order, without defaults");
 	plan_close(&before);
 	note(&before, "--server a --new 65536");

@@ -175,6 +175,30 @@ static inline void expect(const char *got, const char *title)
 	show_unless(strcmp(text, want) == 0, text + line, want + line);
 }
 
+/* Returns a copy of a table behind which nothing can be read: a loop that goes too far ends the test. */
+static inline void *guarded(const void *table, size_t size)
+{
+	const size_t page = (size_t)getpagesize(), room = (size + page - 1) / page * page;
+	char *copy = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	if (copy == MAP_FAILED || mprotect(copy + room, page, PROT_NONE) != 0)
+		abort();
+	return memcpy(copy + room - size, table, size);
+}
+
+#ifdef PLAN_ROUNDS
+/* The tables of a program that compares, guarded. */
+static inline struct plan_kind *guarded_kind(const struct plan_kind *of)
+{
+	struct plan_kind *kind = guarded(of, sizeof(*of));
+
+	kind->measure = guarded(of->measure, (size_t)of->measures * sizeof(*of->measure));
+	kind->key = guarded(of->key, (size_t)of->keys * sizeof(*of->key));
+	return kind;
+}
+#endif
+
 /* How many descriptors this process has open: a function that opens one must close it. */
 static inline int open_files(void)
 {
@@ -323,19 +347,22 @@ static inline struct figures figures_of(const char *receipt)
 }
 #endif
 
-static int files_before;
+static int open_before;
 
 __attribute__((constructor)) static void begin(void)
 {
+	void *volatile block = malloc(1); /* by it LeakSanitizer begins, which takes signal(2), too */
+
+	free(block);
 	unsetenv("LD_PRELOAD"); /* is for this program alone */
-	files_before = open_files();
+	open_before = open_files();
 }
 
 /* What main returns: prints how many checks there were.  TESTS(test_this, test_that) is a main that calls them. */
 static inline int done(void)
 {
 #ifndef KEEPS_FILES
-	ok(open_files() == files_before, "as many descriptors are open as at the beginning");
+	ok(open_files() == open_before, "as many descriptors are open as at the beginning");
 #endif
 	printf("1..%d\n", done_so_far.checks);
 	return done_so_far.failures > 0 ? EXIT_FAILURE : EXIT_SUCCESS;

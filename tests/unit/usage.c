@@ -66,11 +66,14 @@ static void test_numbers(void)
 static int read_words(const char *words)
 {
 	const bool command = words[0] == ':';
+	struct usage usage = USAGE("tool", rows, command);
+	static const struct option_row *table;
 	static char *argv[32];
 
+	table = table != NULL ? table : guarded(rows, sizeof(rows));
+	usage.rows = table;
 	opt = (struct test_options){0};
-	return options_read(&USAGE("tool", rows, command), words_of(words + command, argv), argv,
-			    &opt, &given);
+	return options_read(&usage, words_of(words + command, argv), argv, &opt, &given);
 }
 
 static void read_and_exit(void *words)
