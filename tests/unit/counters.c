@@ -1,34 +1,175 @@
 #include "lib/load/counters.h"
+#include "lib/net/socket.h"
+
+#include <linux/tcp.h>
 
 #include "tests/unit/unit.h"
 
+/* Files of another kernel, of which some are missing. */
+static const char *const files[][2] = {
+	{"/proc/stat", "cpu  100 200 300 400 500 600 700 800 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
+		       "intr 4242 1 2\nsoftirq 9 1 2 31 41 5\n"},
+	{"/proc/net/dev", "Inter-|   Receive\n  eth: 1 2 3 4 5 6 7 8 9 10 11\n"
+			  "e:9: 100 71 3 4 5 6 7 8 900 72 11\n  eth01: 1 2 3 4 5 6 7 8 9 10 11\n"
+			  "e: 100 73 3 4 5 6 7 8 900 74 11\n"},
+	{"/proc/net/softnet_stat", "00000010 0000000a 0000000b\n00000010 00000001 00000002 0\n"},
+	{"/proc/interrupts",
+	 "     CPU0 CPU1\nLOC: 6 7 Local timer interrupts\nRES: 8 9 Rescheduling\n"},
+	{"/proc/net/snmp", "Ip: A RetransSegs\nIp: 1 2\nTcp: A B RetransSegs C\nTcp: 1 2 33 4\n"},
+	{"/proc/net/netstat",
+	 "TcpExt: TCPSynRetrans ListenOverflows TCPTimeouts\nTcpExt: 44 55 66\n"},
+};
+static int is_open;
+static size_t missing = LENGTH(files);
+
+static FILE *file_of(const char *path)
+{
+	size_t i = 0;
+
+	while (i < LENGTH(files) && (i == missing || strcmp(files[i][0], path) != 0))
+		i++;
+	is_open += i < LENGTH(files);
+	return i < LENGTH(files)
+		       ? fmemopen((char *)(uintptr_t)files[i][1], strlen(files[i][1]), "r")
+		       : NULL;
+}
+
+static struct tcp_info info; /* of a connection */
+static double sent, got;     /* of Multipath TCP */
+
+static int read_info(int fd, struct tcp_info *to)
+{
+	*to = info;
+	return fd < 0 ? -1 : 0;
+}
+
+#define fopen(path, mode) file_of(path)
+#define fclose(f)         (is_open--, fclose(f))
+#define getsockopt(fd, level, name, to, size)                                                      \
+	read_info((level) == IPPROTO_TCP && (name) == TCP_INFO && *(size) == sizeof(info) ? fd     \
+											  : -1,    \
+		  to)
+#define sock_is_mptcp(fd, a, r, others) (*(a) = sent, *(r) = got, sent > 0)
+#include "lib/load/counters.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+
 static void test_rates(void)
 {
-	struct counters from = {.ns = 1000000000,
-				.total = {.interrupts = 1000,
-					  .net_rx = 7,
-					  .packets_in = 10,
-					  .packets_out = NAN,
-					  .softnet_dropped = 5}};
-	struct counters to = {.ns = 3000000000,
-			      .total = {.interrupts = 3000,
-					.net_rx = 13,
-					.cpu = {50, [CPU_IDLE] = 150},
-					.packets_in = 5,
-					.packets_out = 9,
-					.softnet_dropped = 12}};
+	const struct rates rates = {1000, 2000, 3000, 4000, 5000, {0.25, [CPU_IDLE] = 0.75},
+				    0,    NAN,  7,    8};
+	struct counters from = {
+		.ns = 1000000000,
+		.total = {.packets_in = 10, .packets_out = NAN, .softnet_dropped = 5}};
+	struct counters to = {
+		.ns = 3000000000,
+		.total = {2000, 4000, 6000, 8000, 10000, {50, [CPU_IDLE] = 150}, 5, 9, 12, 8}};
 	struct rates r;
 
 	counters_rates(&from, &to, &r);
-	ok(r.interrupts == 1000 && r.net_rx == 3 && r.packets_in == 0 && isnan(r.packets_out),
-	   "rates are per second, 0 if a counter stepped back, and unknown if it was at one end");
-	ok(r.cpu[CPU_IDLE] == 0.75 && r.cpu[CPU_USER] == 0.25 && r.cpu[CPU_STEAL] == 0,
-	   "CPU columns are shares of all CPU time");
-	ok(r.softnet_dropped == 7, "the drops between two readings are a number, not a rate");
-	to.ns = from.ns + 99000000;
+	ok(isnan(r.packets_out), "a rate of what was not known at one end is unknown");
+	r.packets_out = rates.packets_out;
+	ok(memcmp(&r, &rates, sizeof(r)) == 0,
+	   "others are per second or shares of CPU time, 0 if a counter stepped back; drops are numbers");
+	to.ns = from.ns + 100000000;
 	counters_rates(&from, &to, &r);
-	ok(isnan(r.cpu[CPU_IDLE]) && r.interrupts > 20000,
-	   "in less than 0.1 s the shares of CPU time are not known, and rates are");
+	ok(r.cpu[CPU_IDLE] == 0.75, "in 0.1 s the shares of CPU time are known");
+	to.ns--;
+	counters_rates(&from, &to, &r);
+	ok(isnan(r.cpu[CPU_IDLE]) && r.interrupts > 20000, "in less they are not, and rates are");
+	to.ns = from.ns;
+	counters_rates(&from, &to, &r);
+	ok(isnan(r.interrupts) && isnan(r.softnet_dropped), "in no time there are no rates");
+}
+
+/* As the files above have them; a file that is missing leaves its own figures alone unknown. */
+static void test_files(void)
+{
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
+	const struct rates all = {4242, 13, 17, 31, 41, {0}, 73, 74, 11, 13};
+	const struct netstat tcp = {33, 44, 66, 55};
+	struct counters c;
+	struct netstat n;
+	int k;
+
+	counters_read(&c, "e");
+	for (k = 0; k < CPU_COLUMNS; k++)
+		c.total.cpu[k] -= 100 * tick * (k + 1);
+	ok(memcmp(&c.total, &all, sizeof(all)) == 0, "each counter is that of its file");
+	counters_read(&c, "e:9");
+	ok(c.total.packets_in == 71 && c.total.packets_out == 72,
+	   "an alias has packets of its own");
+	counters_read(&c, NULL);
+	ok(isnan(c.total.packets_in) && c.interface[0] == '\0' && c.total.interrupts == 4242,
+	   "without an interface there are no packets");
+	for (missing = 0; missing < 4; missing++) {
+		counters_read(&c, missing == 1 ? "et" : "e");
+		ok(isnan(c.total.interrupts) == (missing == 0) &&
+			   isnan(c.total.packets_in) == (missing == 1) &&
+			   isnan(c.total.softnet_dropped) == (missing == 2) &&
+			   isnan(c.total.timer) == (missing == 3),
+		   "a file that is missing leaves its own counters alone unknown: %s",
+		   files[missing][0]);
+	}
+	for (; missing <= LENGTH(files); missing++) {
+		netstat_read(&n);
+		ok(isnan(n.retransmits) == (missing == 4) && isnan(n.timeouts) == (missing == 5),
+		   "the same of TCP: %d", (int)missing);
+	}
+	ok(memcmp(&n, &tcp, sizeof(n)) == 0, "each counter of TCP is that of its name");
+	ok(is_open == 0, "what reads counters closes its files");
+}
+
+/* Each member of the kernel's figures has a value of its own. */
+static void test_connection(void)
+{
+	const struct tcp_figures all = {1,  2,  2,   4,  5,  6,  77, 7,  31, 10,
+					11, 12, 104, 14, 15, 16, 17, 18, 19};
+	struct tcp_figures t;
+
+	info = (struct tcp_info){.tcpi_total_retrans = 1,
+				 .tcpi_data_segs_out = 2,
+				 .tcpi_bytes_acked = 3,
+				 .tcpi_rtt = 4,
+				 .tcpi_rttvar = 5,
+				 .tcpi_min_rtt = 6,
+				 .tcpi_snd_cwnd = 7,
+				 .tcpi_unacked = 40,
+				 .tcpi_sacked = 8,
+				 .tcpi_lost = 3,
+				 .tcpi_retrans = 2,
+				 .tcpi_notsent_bytes = 10,
+				 .tcpi_snd_mss = 11,
+				 .tcpi_pmtu = 12,
+				 .tcpi_delivery_rate = 13,
+				 .tcpi_busy_time = 14,
+				 .tcpi_rwnd_limited = 15,
+				 .tcpi_sndbuf_limited = 16,
+				 .tcpi_rcv_rtt = 17,
+				 .tcpi_rcv_mss = 18,
+				 .tcpi_rcv_ooopack = 19,
+				 .tcpi_bytes_received = 100};
+	tcp_figures_read(0, false, &t);
+	ok(memcmp(&t, &all, sizeof(t)) == 0, "each figure of a connection is that of TCP_INFO");
+	info.tcpi_min_rtt = UINT32_MAX;
+	info.tcpi_bytes_acked = 0;
+	tcp_figures_read(0, true, &t);
+	ok(t.min_rtt == 0 && isnan(t.acked) && t.rtt == 4,
+	   "what the kernel does not know yet is 0, or unknown");
+	sent = 2;
+	got = 100;
+	info.tcpi_bytes_acked = 2;
+	tcp_figures_read(0, true, &t);
+	ok(t.acked == 2 && t.rtt == 4, "Multipath TCP of one subflow has its figures");
+	tcp_figures_read(0, false, &t);
+	ok(t.acked == 1, "which other TCP does not look for");
+	got++;
+	tcp_figures_read(0, true, &t);
+	ok(t.acked == 2 && isnan(t.rtt), "of several, those of the first are not the connection's");
+	got--;
+	sent++;
+	tcp_figures_read(0, true, &t);
+	ok(t.acked == 3 && isnan(t.rtt), "in either direction");
+	tcp_figures_read(-1, true, &t);
+	ok(isnan(t.acked) && isnan(t.rtt), "a socket without TCP_INFO has none");
 }
 
 static void test_softnet(void)
@@ -72,19 +213,6 @@ static void test_netstat(void)
 	   "netstat: a counter is found by its name; one without name or value is not known");
 }
 
-static void test_values(void)
-{
-	const int files = open_files();
-	struct counters c;
-
-	counters_read(&c, "lo");
-	ok(!isnan(c.total.packets_in) && c.total.packets_in == c.total.packets_out,
-	   "lo has as many packets in as out");
-	counters_read(&c, "no-such-dev");
-	ok(isnan(c.total.packets_in), "packets of an interface that is missing are not known");
-	ok(open_files() == files, "what reads counters closes its files");
-}
-
 static void test_recent(void)
 {
 	struct recent_counters recent = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -94,12 +222,13 @@ static void test_recent(void)
 	counters_recent(&recent, "", &b);
 	/* On a busy machine the second may have come too late to share. */
 	ok(b.ns == a.ns || now_ns() - a.ns > RECENT_NS, "a reading is shared for RECENT_NS");
-	counters_recent(&recent, "lo", &lo);
+	counters_recent(&recent, "e", &lo);
 	ok(lo.ns > a.ns && isnan(a.total.packets_in) && !isnan(lo.total.packets_in),
 	   "an interface has readings of its own");
 	sleep_ns(RECENT_NS);
-	counters_recent(&recent, "lo", &later);
+	counters_recent(&recent, "e", &later);
 	ok(later.ns >= lo.ns + RECENT_NS, "an old reading is not shared");
 }
 
-TESTS(test_rates, test_softnet, test_interrupts, test_netstat, test_values, test_recent)
+TESTS(test_rates, test_files, test_connection, test_softnet, test_interrupts, test_netstat,
+      test_recent)

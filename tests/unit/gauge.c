@@ -7,7 +7,6 @@ static unsigned disturbed;                 /* reasons in its measurement */
 
 static bool measure_one(struct calibration *c, const _Atomic int *stop)
 {
-	(void)stop;
 	*c = (struct calibration){.kind = &by_soaking,
 				  .cpus.n = 1,
 				  .windows = 8,
@@ -16,7 +15,7 @@ static bool measure_one(struct calibration *c, const _Atomic int *stop)
 				  .unsafe = disturbed};
 	c->cpu = alloc_or_die(1, sizeof(*c->cpu), "cpu");
 	c->cpu[0] = next;
-	return true;
+	return stop == NULL || *stop == 0;
 }
 
 static cpu_times risen; /* of each of the CPUs in a second of another machine */
@@ -33,9 +32,61 @@ static int read_risen(const struct cpus *cpus, cpu_times *at, uint64_t *ns)
 
 #define cpu_times_read(cpus, whole, at, ns) read_risen(cpus, at, ns)
 
+/* An instrument that starts, or says why not, and counts what is done with it. */
+static struct {
+	const char *why, *no_profile;
+	unsigned missing;
+	pid_t holder;
+	int stops, profiles, starts;
+	double seconds; /* for which a baseline is to stand */
+	double time;    /* of the last sample */
+} the;
+
+static const char *start(struct instrument *in, const struct cpus *cpus)
+{
+	in->missing = the.missing;
+	in->holder.pid = the.holder;
+	return the.why;
+}
+
+static void stop(struct instrument *in)
+{
+	the.stops++;
+}
+
+static void read_nothing(const struct instrument *in, const struct cpus *cpus,
+			 struct load_sample *at, bool for_baseline)
+{
+	memset(at, 0, ((size_t)cpus->n + 1) * sizeof(*at));
+	at[cpus->n].time = at[0].time = ++the.time;
+	the.time += for_baseline;
+}
+
+static const struct instrument_kind fake = {"idle", "columns", "",           "",   "",  false,
+					    start,  stop,      read_nothing, NULL, NULL},
+				    fake_clock = {"idle", "clock", "",           "",   "",  false,
+						  start,  stop,    read_nothing, NULL, NULL};
+
+static struct profile *open_fake(const char **missing, const char **why)
+{
+	the.profiles++;
+	*missing = the.no_profile;
+	*why = "the reason";
+	return the.no_profile != NULL ? NULL : (struct profile *)&the;
+}
+
 /* The part itself, with baselines that take no time, and a hundredth of each sleep. */
-#define baseline_measure(in, c, seconds, stop) measure_one(c, stop)
-#define sleep_ns(ns)                           sleep_ns((ns) / 100)
+#define baseline_measure(in, c, time, stop)      (the.seconds = (time), measure_one(c, stop))
+#define sleep_ns(ns)                             sleep_ns((ns) / 100)
+#define by_idle_time                             fake
+#define by_clock                                 fake_clock
+#define busiest_find()                           "; BUSIEST"
+#define instrument_read(in, cpus, at, whole)     (in)->kind->read(in, cpus, at, whole)
+#define soaker_thread(soaker, i)                 (i)
+#define profile_open(cpus, soaker, missing, why) open_fake(missing, why)
+#define profile_start(p)                         (the.starts += (p) != NULL)
+#define profile_close(p)                         (the.starts -= (p) != NULL)
+#define profile_event(p)                         ((p) != NULL ? "timer" : "?")
 #include "lib/load/gauge.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 /* Two seconds of one CPU, of which its soaker spun for a half. */
@@ -57,6 +108,7 @@ static bool is_busy(struct gauge *g, double tasks)
 	next.speed++;
 	take_baseline(g);
 	gauge_after(g, NULL);
+	ok(the.seconds == 2, "a second baseline stands for the seconds that were measured");
 	gauge_load(g, &l);
 	ok(!isnan(l.load) && l.bracketed == (next.spin > 0),
 	   "a load has a second baseline unless a CPU was held in it");
@@ -204,8 +256,179 @@ static const char *busy(uint64_t last_ns)
 	return gauge_wait_idle(&g, &setup, NULL);
 }
 
+/* Baselines that were disturbed: the line on stderr, and what was stored. */
+static void test_lines(void)
+{
+	static const struct {
+		bool second;
+		double tasks, spin;
+	} rows[] = {{false, 0, 1},  {false, 0.1, 1}, {true, 0.2, 1},  {false, 0.5, 1},
+		    {true, 0.6, 1}, {true, 0.1, 0},  {false, 0.1, 0}, {false, NAN, 1}};
+	static char all[4096];
+	struct gauge g = own;
+	bool is_whole;
+	size_t i;
+	int k;
+
+	for (i = 0; i < LENGTH(rows); i++) {
+		g.said.reasons = g.said.missing = 0;
+		for (k = 0; k < 2; k++) {
+			next = (struct baseline){
+				.tasks = rows[i].tasks, .spin = rows[i].spin, .speed = 1};
+			capture(STDERR_FILENO);
+			is_whole = measure_idle(&g, rows[i].second, &g.calibration, NULL);
+			captured();
+			string_append(all, sizeof(all), "%d, half %d, said %x %x%s", is_whole,
+				      g.half, g.said.reasons, g.said.missing,
+				      printed[0] != '\0' ? strchr(printed, ':') : "\n");
+			free(g.calibration.cpu);
+		}
+	}
+	expect(all, "a baseline that is disturbed has a line, once");
+}
+
+/* How a measurement starts, and what is left of it. */
+static void test_start(void)
+{
+	static const struct {
+		bool never_idle, debug, profile;
+		int idle;
+		double tasks, held;
+		const char *why, *no_profile;
+		unsigned missing;
+		pid_t holder;
+	} rows[] = {
+		{.idle = IDLE_BY_BEST, .holder = -1},
+		{.idle = IDLE_BY_BEST, .debug = true, .holder = -1},
+		{.idle = IDLE_BY_CLOCK, .debug = true, .never_idle = true, .holder = -1},
+		{.idle = IDLE_BY_BEST, .tasks = 0.5, .holder = -1},
+		{.idle = IDLE_BY_BEST, .held = 1, .holder = -1},
+		{.idle = IDLE_BY_BEST, .why = "a reason", .holder = -1},
+		{.idle = IDLE_BY_BEST,
+		 .why = "a reason",
+		 .holder = -1,
+		 .missing = UNSAFE_CPU_ONLINE},
+		{.idle = IDLE_BY_BEST, .why = "a reason", .holder = 0},
+		{.idle = IDLE_BY_BEST, .profile = true, .holder = -1},
+		{.idle = IDLE_BY_BEST, .profile = true, .holder = 9},
+		{.idle = IDLE_BY_BEST, .profile = true, .no_profile = "kernel", .holder = -1},
+		{.idle = 0},
+	};
+	static char all[8192];
+	struct gauge g;
+	struct load l;
+	bool begun;
+	size_t i;
+	int k;
+
+	for (i = 0; i < LENGTH(rows); i++) {
+		const struct gauge_setup setup = {.idle = rows[i].idle,
+						  .n_cpus = 1,
+						  .what = "run",
+						  .never_idle = rows[i].never_idle,
+						  .debug = rows[i].debug,
+						  .profile = rows[i].profile};
+
+		memset(&the, 0, sizeof(the));
+		the.why = rows[i].why;
+		the.missing = rows[i].missing;
+		the.holder = rows[i].holder;
+		the.no_profile = rows[i].no_profile;
+		next = (struct baseline){
+			.tasks = rows[i].tasks, .spin = 1 - rows[i].held, .speed = 1};
+		gauge_prepare_or_die(&g, &setup);
+		for (k = 0; k < 2; k++) {
+			g.missing = rows[i].idle != 0;
+			g.drift = 3;
+			g.half = g.bracketed = true;
+			capture(STDERR_FILENO);
+			begun = gauge_start(&g, 5);
+			gauge_between(&g, &(struct load_sample){.time = 1},
+				      &(struct load_sample){.time = 1}, -1, &l);
+			captured();
+			if (k == 0)
+				string_append(
+					all, sizeof(all),
+					"%d, missing %x, %g %d %d, baseline %d for %g s of %d, '%s' '%s' '%s'",
+					begun, g.missing, g.drift, g.half, g.bracketed, g.baseline,
+					g.seconds, g.calibration.cpus.n, l.no_load, l.no_profile,
+					l.event);
+			string_append(all, sizeof(all), "; %.*s", (int)strcspn(printed, "\n"),
+				      printed);
+			gauge_stop(&g);
+		}
+		string_append(all, sizeof(all), "; %d stops, %d profiles, %d left\n", the.stops,
+			      the.profiles, the.starts);
+		gauge_close(&g);
+	}
+	expect(all, "a measurement that is started twice: no load, no profile, event; lines");
+}
+
+static void start_by_clock(void *never_idle)
+{
+	const struct gauge_setup setup = {.idle = never_idle != NULL ? IDLE_BY_BEST : IDLE_BY_CLOCK,
+					  .never_idle = never_idle != NULL};
+	struct gauge g;
+
+	gauge_prepare_or_die(&g, &setup);
+	gauge_start(&g, 1);
+}
+
+/* Beside a file's baseline, and without any instrument. */
+static void test_rest(void)
+{
+	const struct gauge_setup setup = {.idle = IDLE_BY_BEST, .n_cpus = 1}, off = {.idle = 0};
+	struct load_sample sum = {.time = 3};
+	struct load l = {.unsafe = 0};
+	_Atomic int stopped = 1;
+	struct gauge g;
+
+	the.why = "the instrument's reason";
+	ok(died(start_by_clock, NULL) == EXIT_FAILURE && died(start_by_clock, &g) == EXIT_FAILURE &&
+		   strstr(printed, the.why) != NULL,
+	   "who asks for an instrument that cannot start has an error");
+	the.why = NULL;
+	gauge_prepare_or_die(&g, &setup);
+	g.file = (struct calibration){
+		.kind = &fake, .cpus.n = 1, .cpu = alloc_or_die(1, sizeof(*g.file.cpu), "cpu")};
+	ok(gauge_start(&g, 1) && g.baseline == BASELINE_FILE && g.calibration.cpu == g.file.cpu,
+	   "the baseline of a file is not measured again");
+	gauge_sample(&g, &sum);
+	ok(sum.time == 1 && gauge_load_each(&g, 0) != NULL,
+	   "an instrument that runs is read, of each CPU");
+	gauge_begin(&g, "lo");
+	gauge_end(&g);
+	ok(g.from.at[0].time == 2 && g.to.at[0].time == 3 &&
+		   strcmp(g.to.counters.interface, "lo") == 0 &&
+		   g.to.counters.ns >= g.from.counters.ns && g.from.counters.ns > 0,
+	   "both ends of a measurement are read, with the counters of the interface");
+	g.baseline = BASELINE_OWN;
+	g.bracketed = true;
+	gauge_after(&g, &stopped);
+	ok(!g.bracketed && g.after.cpu == NULL && g.after.cpus.n == 1,
+	   "a second baseline that is interrupted is none");
+	g.said.reasons = UNSAFE_WEIGHT;
+	gauge_say(&g, &l, true);
+	ok(g.said.reasons == UNSAFE_WEIGHT,
+	   "what was said of the whole is not said again after an interval");
+	gauge_say(&g, &l, false);
+	ok(g.said.reasons == 0, "but after the whole");
+	gauge_close(&g);
+	gauge_prepare_or_die(&g, &off);
+	gauge_sample(&g, &sum);
+	ok(sum.time == 1 && gauge_load_each(&g, 0) == NULL &&
+		   gauge_sample_of(&g, &g.to, 0).time == 0,
+	   "none is not read");
+	gauge_begin(&g, "");
+	sleep_ns(1000000);
+	gauge_end(&g);
+	gauge_load(&g, &l);
+	ok(l.seconds > 0 && l.rates.interrupts > 0, "without a load there are the kernel's rates");
+	gauge_close(&g);
+}
+
 /* What is waited for beside CPUs that do this; an empty text: nothing. */
-static const char *waited(const cpu_times in_second)
+static const char *waited(const cpu_times in_second, int stopped)
 {
 	static const struct gauge_setup setup = {.idle = IDLE_BY_BEST, .wait_idle = 0.1};
 	const bool one = sysconf(_SC_NPROCESSORS_ONLN) != 1; /* fewer or more than are online */
@@ -214,20 +437,24 @@ static const char *waited(const cpu_times in_second)
 
 	memcpy(risen, in_second, sizeof(risen));
 	capture(STDERR_FILENO);
-	why = gauge_wait_idle(&g, &setup, NULL);
+	why = gauge_wait_idle(&g, &setup, &(const _Atomic int){stopped});
 	captured();
 	return why != NULL ? why : "";
 }
 
 static void test_wait_columns(void)
 {
-	is(waited((cpu_times){[CPU_IDLE] = 0.93, [CPU_IOWAIT] = 0.02, [CPU_STEAL] = 0.05}), "",
+	is(waited((cpu_times){[CPU_IDLE] = 0.93, [CPU_IOWAIT] = 0.02, [CPU_STEAL] = 0.05}, 0), "",
 	   "what the hypervisor takes is no other program's");
 	/* A program of another CPU could be the busiest one, and named. */
-	ok(strstr(waited((cpu_times){[CPU_IDLE] = 0.9, [CPU_USER] = 0.01}),
+	ok(strstr(waited((cpu_times){[CPU_IDLE] = 0.9, [CPU_USER] = 0.01}, 0),
 		  "took 10.0% of CPU 0") != NULL,
 	   "the CPUs that are measured are judged, and named, by what they did not rest");
-	ok(strstr(waited((cpu_times){0}), "does not count what other programs take") != NULL,
+	is(strchr(printed, ':'),
+	   ": waiting for other programs, which take 10.0% of CPU 0 (--wait-idle)\n",
+	   "one line says what is waited for");
+	is(waited((cpu_times){[CPU_IDLE] = 0.9}, 1), "interrupted", "who waits can be interrupted");
+	ok(strstr(waited((cpu_times){0}, 0), "does not count what other programs take") != NULL,
 	   "columns that stand still say nothing of other programs");
 }
 
@@ -243,5 +470,5 @@ static void test_wait_idle(void)
 	   percent);
 }
 
-TESTS(test_next, test_disturbed, test_old, test_merged, test_steal, test_wait_columns,
-      test_wait_idle)
+TESTS(test_next, test_disturbed, test_old, test_merged, test_steal, test_lines, test_start,
+      test_rest, test_wait_columns, test_wait_idle)

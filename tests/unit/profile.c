@@ -1,16 +1,96 @@
 /* Samples, their rings and their figures: lib/load/profile. */
+#include "lib/base/proc.h"
+#include "lib/base/program.h"
+#include "lib/load/kernel.h"
 #include "lib/load/profile.h"
 
+#include <linux/capability.h>
 #include <linux/perf_event.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "tests/unit/unit.h"
+
+/* A kernel whose events are descriptors from 100 on, with rings in our memory. */
+static struct {
+	int no_cycles, no_event, no_ring, no_wake, no_symbols; /* errors */
+	const char *paranoid, *restricted, *rate, *symbols;    /* files */
+	bool permits;
+	int uid;
+	sigset_t blocked; /* in the thread */
+	_Alignas(64) unsigned char page[2][4096];
+	char calls[512];
+} the;
+
+#define note(...) string_append(the.calls, sizeof(the.calls), __VA_ARGS__)
+
+static long open_event_of(const struct perf_event_attr *attr, int pid, int cpu, int group)
+{
+	const bool is_timer = attr->type == PERF_TYPE_SOFTWARE &&
+			      attr->config == PERF_COUNT_SW_CPU_CLOCK;
+	const bool is_right = attr->freq && attr->disabled && attr->exclude_callchain_user &&
+			      pid == -1 && group == -1 &&
+			      attr->sample_type == (PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN) &&
+			      (is_timer || (attr->type == PERF_TYPE_HARDWARE &&
+					    attr->config == PERF_COUNT_HW_CPU_CYCLES));
+
+	errno = !is_timer && the.no_cycles ? the.no_cycles : the.no_event;
+	note("%s %d%s;", is_timer ? "timer" : "cycles", (int)attr->sample_freq,
+	     is_right ? "" : "?");
+	return errno != 0 ? -1 : 100 + cpu;
+}
+
+static void *map(size_t size, int fd)
+{
+	errno = the.no_ring;
+	return the.no_ring || size != (size_t)sysconf(_SC_PAGESIZE) + 262144 ? MAP_FAILED
+									     : the.page[fd % 2];
+}
+
+static int read_file(const char *path, char *buf, size_t size)
+{
+	const char *text = strstr(path, "paranoid") ? the.paranoid
+			   : strstr(path, "kptr")   ? the.restricted
+						    : the.rate;
+
+	return text == NULL || snprintf(buf, size, "%s", text) < 0 ? -1 : 0;
+}
+
+static FILE *open_symbols(void)
+{
+	errno = the.no_symbols;
+	return the.no_symbols ? NULL
+			      : fmemopen((char *)(uintptr_t)the.symbols, strlen(the.symbols), "r");
+}
+
+#define syscall(number, attr, pid, cpu, group, flags)                                              \
+	((number) == SYS_perf_event_open && (flags) == PERF_FLAG_FD_CLOEXEC                        \
+		 ? open_event_of(attr, pid, cpu, group)                                            \
+		 : -1)
+#define mmap(at, size, prot, flags, fd, offset) map(size, fd)
+#define munmap(at, size)                                                                           \
+	note("unmap%s;", (size) == (size_t)sysconf(_SC_PAGESIZE) + 262144 ? "" : "?")
+#define ioctl(fd, request, arg)                                                                    \
+	note("%s %d;", (request) == PERF_EVENT_IOC_ENABLE ? "on" : "off", fd)
+#define close(fd)                       ((fd) >= 100 ? note("close %d;", fd) : (fd) < 0 || (close)(fd) == 0)
+#define eventfd(n, flags)               (errno = the.no_wake, the.no_wake ? -1 : eventfd(n, flags))
+#define poll(p, n, ms)                  (pthread_sigmask(SIG_BLOCK, NULL, &the.blocked), poll(p, n, (ms) / 500))
+#define fopen(path, mode)               open_symbols()
+#define file_read_line(path, buf, size) read_file(path, buf, size)
+#define kernel_permits(one, two)                                                                   \
+	((one) == (two) && ((one) == CAP_PERFMON || (one) == CAP_SYSLOG) && the.permits)
+#define geteuid()          ((uid_t)the.uid)
+#define files_allow_most() note("files;")
+#include "lib/load/profile.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 #define SIZE 64 /* bytes of the ring */
 
 static _Alignas(8) unsigned char ring[SIZE];
 static uint64_t head, seen, sum;
 
-static void start(uint64_t at)
+static void begin_ring(uint64_t at)
 {
 	head = at;
 	seen = sum = 0;
@@ -41,7 +121,7 @@ static void each(void *arg, const struct perf_event_header *h)
 
 static void test_ring(void)
 {
-	start(0);
+	begin_ring(0);
 	ok(ring_each(ring, SIZE, 0, 0, each, NULL) && seen == 0, "an empty ring has no record");
 	put(16, 3);
 	put(24, 4);
@@ -50,7 +130,7 @@ static void test_ring(void)
 	put(24, 5);
 	ok(ring_each(ring, SIZE, 0, SIZE, each, NULL) && sum == 7 + 12,
 	   "also of a ring that is full");
-	start(UINT64_MAX - 39); /* the kernel's counters never end */
+	begin_ring(UINT64_MAX - 39); /* the kernel's counters never end */
 	put(24, 5);
 	put(32, 6);
 	ok(ring_each(ring, SIZE, UINT64_MAX - 39, head, each, NULL) && seen == 2 && sum == 11,
@@ -63,14 +143,14 @@ static void test_hostile_rings(void)
 	size_t i;
 
 	for (i = 0; i < LENGTH(sizes); i++) {
-		start(0);
+		begin_ring(0);
 		put(16, 1);
 		put(sizes[i], 1);
 		ok(!ring_each(ring, SIZE, 0, 40, each, NULL) && seen == 1,
 		   "the records behind one of %d bytes, of 24 that are left, are skipped",
 		   sizes[i]);
 	}
-	start(0);
+	begin_ring(0);
 	put(16, 1);
 	ok(!ring_each(ring, SIZE, 0, SIZE + 8, each, NULL) && seen == 0,
 	   "a ring cannot have more than its size");
@@ -78,8 +158,8 @@ static void test_hostile_rings(void)
 }
 
 /* A sample of a thread, with addresses of which the record says how many there are. */
-static void count(uint16_t size, uint32_t tid, uint64_t n, uint64_t address,
-		  struct profile_counts *c)
+static void count_one(uint16_t size, uint32_t tid, uint64_t n, uint64_t address,
+		      struct profile_counts *c)
 {
 	static struct symbols none;
 	struct {
@@ -103,16 +183,16 @@ static void test_counts(void)
 	} lost = {{.type = PERF_RECORD_LOST, .size = sizeof(lost)}, 1, 40};
 	struct profile_counts c = {.lost = 0};
 
-	count(24, 5, 0, 0, &c);
-	count(40, 5, 2, 0x1000, &c);
-	count(24, 7, 0, 0, &c);
+	count_one(24, 5, 0, 0, &c);
+	count_one(40, 5, 2, 0x1000, &c);
+	count_one(24, 7, 0, 0, &c);
 	ok(c.n[PROFILE_USER] == 1 && c.n[PROFILE_OTHER] == 1 && c.idle == 1 && c.lost == 0,
 	   "samples are counted by their groups; those of the soaker are idle time");
 	profile_count(NULL, 7, &lost.header, &c);
 	ok(c.lost == 40, "samples that the kernel lost are counted");
-	count(16, 5, 0, 0, &c);
-	count(40, 5, 3, 0, &c);
-	count(40, 5, UINT64_MAX, 0, &c);
+	count_one(16, 5, 0, 0, &c);
+	count_one(40, 5, 3, 0, &c);
+	count_one(40, 5, UINT64_MAX, 0, &c);
 	ok(c.lost == 43 && c.idle == 1, "samples of impossible sizes are lost, too");
 }
 
@@ -157,4 +237,159 @@ static void test_shares(void)
 	   "where the load is not measured there are samples, and no groups");
 }
 
-TESTS(test_ring, test_hostile_rings, test_counts, test_shares)
+static struct profile *open_two(const char **missing, const char **why)
+{
+	struct perf_event_mmap_page *page;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		page = (void *)the.page[i];
+		page->data_offset = 2048;
+		page->data_size = 2048;
+	}
+	the.calls[0] = '\0';
+	return profile_open(&(struct cpus){2, {0, 1}}, (const pid_t[]){7, 8}, missing, why);
+}
+
+/* Why there is none: each thing that may be missing, for a user, root, or one who has the capability. */
+static void test_missing(void)
+{
+	static const struct {
+		const char *what;
+		int event, ring, wake, symbols;
+		const char *paranoid, *restricted;
+		bool permits;
+		int uid;
+	} rows[] = {
+		{"a user", .event = EACCES, .paranoid = "2", .uid = 1},
+		{"root without capabilities", .event = EPERM, .paranoid = "2"},
+		{"who may", .event = EPERM, .paranoid = "2", .permits = true},
+		{"whom the file lets", .event = EPERM, .paranoid = "0", .uid = 1},
+		{"without the file", .event = EPERM},
+		{"files", .event = EMFILE},
+		{"files of all", .event = ENFILE},
+		{"memory", .event = ENOMEM},
+		{"the call", .event = ENOSYS},
+		{"the ring", .ring = EPERM},
+		{"the thread", .wake = EMFILE},
+		{"functions", .symbols = ENOENT},
+		{"addresses, to a user", .restricted = "1", .uid = 1},
+		{"addresses, to root without capabilities", .restricted = "1"},
+		{"addresses, to all", .restricted = "2", .uid = 1},
+		{"addresses, to root", .restricted = "2", .permits = true},
+		{"addresses, to who may", .restricted = "1", .permits = true},
+	};
+	const char *missing, *why;
+	static char all[4096];
+	size_t i;
+
+	for (i = 0; i < LENGTH(rows); i++) {
+		memset(&the, 0, sizeof(the));
+		the.no_event = rows[i].event;
+		the.no_ring = rows[i].ring;
+		the.no_wake = rows[i].wake;
+		the.no_symbols = rows[i].symbols;
+		the.paranoid = rows[i].paranoid;
+		the.restricted = rows[i].restricted;
+		the.permits = rows[i].permits;
+		the.uid = rows[i].uid;
+		the.symbols = "0000000000000000 T hidden\n";
+		ok(open_two(&missing, &why) == NULL, "there is no profile without %s",
+		   rows[i].what);
+		string_append(all, sizeof(all), "%s: %s: %s\n%s\n", rows[i].what, missing, why,
+			      the.calls);
+	}
+	expect(all, "what is missing for a profile, and how to get it");
+}
+
+/* Puts a sample of a thread in a ring, or a record of an impossible size. */
+static void sample(int i, uint32_t tid, uint16_t size)
+{
+	struct perf_event_mmap_page *page = (void *)the.page[i];
+	const struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		uint64_t n;
+	} record = {{.type = PERF_RECORD_SAMPLE, .size = size}, 1, tid, 0};
+
+	memcpy(the.page[i] + page->data_offset + page->data_head % page->data_size, &record,
+	       sizeof(record));
+	__atomic_store_n(&page->data_head, page->data_head + sizeof(record), __ATOMIC_RELEASE);
+}
+
+static void test_profile(void)
+{
+	const struct perf_event_mmap_page *page = (void *)the.page[1];
+	struct profile_counts c;
+	const char *missing, *why;
+	struct profile *p;
+	sigset_t before, after;
+	int i;
+
+	memset(&the, 0, sizeof(the));
+	the.symbols = "0000000000001000 T one\n";
+	the.no_cycles = ENOENT;
+	the.rate = "100";
+	p = open_two(&missing, &why);
+	is(the.calls, "files;cycles 100;cycles 100;timer 100;timer 100;",
+	   "CPUs that count no cycles are sampled by a timer, as often as may be");
+	is(profile_event(p), "timer", "which is said");
+	sample(0, 7, 24);
+	sample(1, 7, 24);
+	sample(1, 8, 4);
+	profile_read(p, &c);
+	ok(c.idle == 1 && c.n[PROFILE_USER] == 1 && c.lost == 1 && page->data_tail == 48,
+	   "each CPU has its soaker, and a ring that is emptied");
+	pthread_sigmask(SIG_BLOCK, NULL, &before);
+	profile_start(NULL);
+	profile_start(p);
+	profile_start(p);
+	pthread_sigmask(SIG_BLOCK, NULL, &after);
+	ok(sigismember(&before, SIGTERM) == sigismember(&after, SIGTERM),
+	   "the caller has the signals that the thread has not");
+	sample(1, 8, 24);
+	for (i = 0; i < 5000 && __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE) != 72; i++)
+		sleep_ns(1000000);
+	profile_stop(NULL);
+	profile_stop(p);
+	ok(sigismember(&the.blocked, SIGTERM) == 1, "a signal is not the thread's");
+	sample(0, 7, 24);
+	sleep_ns(2000000);
+	ok(page->data_tail == 72 &&
+		   ((struct perf_event_mmap_page *)(void *)the.page[0])->data_tail == 24,
+	   "a thread empties the rings from start to stop");
+	profile_start(p);
+	profile_close(p);
+	profile_close(NULL);
+	is(the.calls,
+	   "files;cycles 100;cycles 100;timer 100;timer 100;on 100;on 101;off 100;off 101;on 100;on 101;off 100;off 101;unmap;close 100;unmap;close 101;",
+	   "events are off before the start and after the stop, and closed");
+	the.no_cycles = EACCES;
+	ok(open_two(&missing, &why) == NULL && strstr(the.calls, "timer") == NULL,
+	   "cycles that may not be counted are no reason for a timer");
+	the.no_cycles = 0;
+	p = open_two(&missing, &why);
+	is(the.calls, "files;cycles 100;close 100;cycles 100;close 101;cycles 100;cycles 100;",
+	   "a trial is closed");
+	profile_close(p);
+}
+
+static void test_rate(void)
+{
+	static const struct {
+		int cpus;
+		const char *rate;
+		int hz;
+	} rows[] = {{1, NULL, 199},   {64, "0", 199},  {65, "199", 195}, {1000, "28", 28},
+		    {1000, "30", 29}, {2, "100", 100}, {2, "-1", 199}};
+	size_t i;
+
+	for (i = 0; i < LENGTH(rows); i++) {
+		the.rate = rows[i].rate;
+		ok(sample_hz(rows[i].cpus) == rows[i].hz,
+		   "each of %d CPUs is sampled %d times a second", rows[i].cpus, rows[i].hz);
+	}
+}
+
+TESTS(test_ring, test_hostile_rings, test_counts, test_shares, test_missing, test_profile,
+      test_rate)
