@@ -16,6 +16,7 @@ count=0
 failed=0
 SLOW=${SLOW:-1} LIMIT=${LIMIT:-170}
 PIDS=$PWD/pids
+: >>"$PIDS"
 OBJECTS=$PWD/objects.kept # the JSON objects of the tools, which tests/run validates
 REPEATS=$PWD/repeats # a line for each time that the check at hand began anew
 PS4='+: ' # before each command that a check runs
@@ -37,7 +38,7 @@ it()
 }
 name_check()
 {
-	what=$1
+	what=$1 remembered=$(lines_in "$PIDS")
 	echo "# check: $what" >&2
 	read_uptime
 	begun=$uptime
@@ -192,6 +193,8 @@ conclude()
 		return
 	fi
 	failed=$((failed + 1))
+	# What it has left, as soakers, would make others fail; of one beside others it may be theirs.
+	[ "$check_log$running" != check.log ] || end_remembered $((remembered + 1))
 	echo "not ok $count - $what"
 	output_of_check | sed 's/^/# /'
 	sed -n '/: untraced /d; s/^++*: /# failed at: /p' $check_log | tail -n 3
@@ -447,13 +450,14 @@ remember()
 	read_stat "$1" 22 || return 0
 	echo "$1 $stat" >>"$PIDS"
 }
-cleanup()
+# end_remembered FROM: kills those from the FROM-th on
+end_remembered()
 {
-	[ -f "$PIDS" ] || return
-	while read -r p started; do
+	tail -n "+$1" "$PIDS" | while read -r p started; do
 		! read_stat "$p" 22 || [ "$stat" != "$started" ] || kill -KILL "$p" 2>/dev/null
-	done <"$PIDS"
+	done
 }
+cleanup() { end_remembered 1; }
 trap cleanup EXIT
 trap 'exit 1' HUP INT TERM
 

@@ -2,6 +2,7 @@
 
 #include "lib/base/proc.h"
 
+#include <dirent.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -70,17 +71,20 @@ static void interrupt_poll(int sig)
 
 /*
  * Ends the soakers.  Each thread needs CPU time to end, for which it would wait for seconds if other programs occupy
- * the CPUs: the soakers first leave the idle group and the lowest priority, if that is permitted.
+ * the CPUs: the soakers first leave the idle group and the lowest priority, if that is permitted.  A thread that has
+ * had no CPU time so far has told nobody that it is there.
  */
 static void end_soakers(const struct soaker *s, pid_t pid)
 {
 	const struct sched_param none = {0};
-	int i, tid;
+	DIR *threads = opendir(text_of("/proc/%d/task", (int)pid));
+	struct dirent *e;
+	int tid;
 
 	if (atomic_load(&s->group_errno) == 0)
 		file_write(s->group.root, "cgroup.procs", text_of("%d", (int)pid));
-	for (i = -1; i < s->n; i++) {
-		tid = i < 0 ? pid : atomic_load(&s->cpu[i].tid);
+	while (threads != NULL && (e = readdir(threads)) != NULL) {
+		tid = (int)strtol(e->d_name, NULL, 10);
 		if (tid > 0 && sched_setscheduler(tid, SCHED_OTHER, &none) == 0)
 			setpriority(PRIO_PROCESS, (id_t)tid, 0);
 	}
@@ -100,11 +104,8 @@ static int keeper_run(struct soaker *s, const sigset_t *waiting)
 
 	if (pid < 0)
 		return EXIT_FAILURE;
-	if (pid == 0) {
-		atomic_store(&s->group_errno,
-			     s->group.root[0] != '\0' ? idle_group_enter(&s->group) : ENOENT);
+	if (pid == 0)
 		spin_main(s, keeper);
-	}
 	while (ppoll(&program, 1, NULL, waiting) <= 0)
 		while (waitpid(pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid) {
 			if (WIFSIGNALED(status) || WIFEXITED(status))

@@ -99,6 +99,7 @@ static unsigned char walked[1024 * 1024]; /* the memory of a soaker */
 #define thread_start(thread, function, arg)                                                        \
 	((void)(thread), note("CPU %d;", ((struct soak_cpu *)(arg))->id),                          \
 	 failing(the.threads-- <= 0))
+#define idle_group_enter(g) (note("enter %s;", (g)->root), EROFS)
 #define poll(p, n, timeout) (note("poll %d %d;", (n) == 1 ? (p)->fd : -1, timeout), 1)
 #include "lib/load/spin.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
@@ -292,8 +293,15 @@ static void test_process(void)
 		the.threads = rows[i].threads;
 		is(ends(process, s), text_of("dies with its parent;%s", rows[i].calls),
 		   "the process of soakers, and what it calls: case %d", (int)i);
-		ok(s->policy_errno == rows[i].error, "and its error: case %d", (int)i);
+		ok(s->policy_errno == rows[i].error &&
+			   s->group_errno == (the.parent == 50 ? ENOENT : 0),
+		   "and its errors: case %d", (int)i);
 	}
+	the.parent = 50;
+	strcpy(s->group.root, "root");
+	has(ends(process, s), "zc-soaker;enter root;nice 19;",
+	    "it has its name before it is in the group");
+	ok(s->group_errno == EROFS, "and the error of the group");
 }
 
 TESTS(test_gaps, test_loop, test_state, test_thread, test_process)
