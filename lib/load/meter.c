@@ -78,7 +78,6 @@ static void change_period(struct meter *m, const struct calibration *taken, bool
 	m->counts = counts;
 	if (counts) {
 		gauge_sample(&m->gauge, &m->last.begin);
-		m->last.now = m->last.begin;
 		m->last.period++;
 	}
 	pthread_rwlock_unlock(&m->lock);

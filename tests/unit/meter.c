@@ -1,8 +1,7 @@
-#include "lib/load/meter.h"
-
 #include <sys/file.h>
 
 #include "lib/load/keeper.h"
+#include "lib/load/meter.h"
 #define KEEPS_FILES
 #include "tests/unit/unit.h"
 
@@ -16,7 +15,48 @@ int nanosleep(const struct timespec *t, struct timespec *left)
 			       t->tv_sec > 0 || t->tv_nsec > longest.tv_nsec ? &longest : t, left);
 }
 
+static struct {
+	bool starts, is_starved; /* the instrument, and its CPU */
+	struct instrument in;
+	struct calibration file;
+} machine; /* on which a meter starts */
+
+static int locks; /* that are held */
+static bool is_unlocked,
+	is_past; /* a sample was read without, or a look was due before it was asked for */
+
+static void prepare(struct gauge *g)
+{
+	g->calibration = machine.file;
+}
+
+static bool start(struct gauge *g)
+{
+	g->instrument = machine.in;
+	return machine.starts;
+}
+
+/* The part itself, without other threads that read. */
+#define pthread_rwlock_init(lock, attributes) (locks = 0)
+#define pthread_rwlock_rdlock(lock)           (locks++)
+#define pthread_rwlock_wrlock(lock)           (locks++)
+#define pthread_rwlock_unlock(lock)           (locks--)
+#define gauge_sample(g, sum)                  (is_unlocked |= locks != 1, (gauge_sample)(g, sum))
+#define gauge_prepare_or_die(g, setup)        ((void)(setup), prepare(g))
+#define gauge_start_instrument(g)             start(g)
+#include "lib/load/meter.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+
 static struct meter m;
+
+static bool looks(bool clients)
+{
+	const uint64_t now = now_ns();
+	const bool has_changed = meter_look(&m, clients);
+
+	is_past |= m.due_ns < now;
+	return has_changed;
+}
+
 static struct soaker *soaker;
 static struct baseline baseline = {.spin = 1, .speed = 1};
 static int other_lock; /* by which another program has the soakers' lock, or not */
@@ -54,7 +94,7 @@ static bool look(bool clients)
 		m.idle_ns = 1; /* long ago */
 	if (m.state == METER_SETTLING)
 		m.due_ns = 0;
-	return meter_look(&m, clients);
+	return looks(clients);
 }
 
 /* What is read after longer than a part of a load may be short. */
@@ -84,7 +124,7 @@ static void test_loads(void)
 
 	meter_init();
 	before = later();
-	meter_look(&m, true);
+	looks(true);
 	ok(m.state == METER_SETTLING && soaker->parked == 0 && look(true),
 	   "a client wakes the soakers, and a period begins when they have settled");
 	from = later();
@@ -96,7 +136,7 @@ static void test_loads(void)
 	look(true);
 	soaker->weight = true;
 	later();
-	meter_look(&m, false);
+	looks(false);
 	ok(look(false) && m.state == METER_PARKED && soaker->parked != 0,
 	   "the period ends when no client has come for long");
 	soaker->weight = false;
@@ -106,7 +146,7 @@ static void test_loads(void)
 		   lasts(&from, &to, last.now.time - from.now.time),
 	   "nothing is counted after a period, and its last sample keeps the reasons");
 	m.gauge.calibration.taken_ns -= 3601000000000;
-	meter_look(&m, true);
+	looks(true);
 	look(true);
 	to = later();
 	ok(lasts(&from, &to, to.now.time - to.begin.time),
@@ -124,12 +164,12 @@ static void test_blocked(void)
 	meter_init();
 	flock(other_lock, LOCK_EX);
 	capture(STDERR_FILENO);
-	meter_look(&m, true);
+	looks(true);
 	ok(!look(true) && m.state == METER_BLOCKED && m.due_ns < UINT64_MAX &&
 		   strcmp(meter_no_load(&m, 0), NO_LOAD_HELD) == 0,
 	   "another program soaks: a client gets the reason, and the lock is tried again");
 	look(false);
-	meter_look(&m, true);
+	looks(true);
 	flock(other_lock, LOCK_UN);
 	ok(!look(true) && m.state == METER_SETTLING && look(true),
 	   "a load begins when the other program has ended");
@@ -159,7 +199,11 @@ static void keep_tasks(const struct windows *w, int n, struct calibration *c)
 	(void)w;
 	(void)n;
 	c->all.tasks = tasks;
+	c->cpu[0].spin = !machine.is_starved;
 }
+
+static const struct instrument_kind kind = {
+	.name = LOAD_BY_IDLE, .stop = stop_nothing, .read = read_nothing, .shares = keep_tasks};
 
 /*
  * Returns whether the baseline is renewed, and again, when a client came and left; if `disturbed` another comes
@@ -170,15 +214,15 @@ static bool has_renewed(bool disturbed)
 	const unsigned before = m.last.period;
 	int i;
 
-	meter_look(&m, true);
-	meter_look(&m, false);
+	looks(true);
+	looks(false);
 	m.idle_ns -= 2000000000;
 	for (i = 0; i < 2; i++) {
-		if (m.due_ns == UINT64_MAX || meter_look(&m, false) || m.state != METER_MEASURING)
+		if (m.due_ns == UINT64_MAX || looks(false) || m.state != METER_MEASURING)
 			return false;
 		while (m.state == METER_MEASURING) {
 			sleep_ns(1000000);
-			meter_look(&m, disturbed);
+			looks(disturbed);
 		}
 	}
 	return m.state == METER_COUNTING && m.last.period == before + 2;
@@ -187,15 +231,10 @@ static bool has_renewed(bool disturbed)
 /* Idle time that cannot be measured; and one whose baseline is renewed. */
 static void test_idle(void)
 {
-	static const struct instrument_kind kind = {.name = LOAD_BY_IDLE,
-						    .stop = stop_nothing,
-						    .read = read_nothing,
-						    .shares = keep_tasks};
-
 	m = (struct meter){.wanted = true,
 			   .gauge = {.baseline = BASELINE_IDLE, .calibration.kind = &kind}};
 	pthread_rwlock_init(&m.lock, NULL);
-	meter_look(&m, false);
+	looks(false);
 	ok(m.state == METER_PARKED && m.due_ns == UINT64_MAX &&
 		   strcmp(meter_no_load(&m, 0), NO_LOAD_BASELINE) == 0,
 	   "without an instrument nothing is tried, and a client lacks a load");
@@ -211,7 +250,7 @@ static void test_idle(void)
 	m.gauge.calibration.others = 0.3;
 	ok(has_renewed(false), "unless that was busier still");
 	m.idle_ns -= 10000000000;
-	meter_look(&m, false);
+	looks(false);
 	ok(m.state == METER_COUNTING && m.due_ns == UINT64_MAX, "but for 10 seconds");
 	ok(!has_renewed(true) && m.last.period == 4,
 	   "a client that comes meanwhile is measured against the old baseline");
@@ -222,4 +261,77 @@ static void test_idle(void)
 	meter_stop(&m);
 }
 
-TESTS(test_loads, test_blocked, test_idle)
+/* How a meter starts: its state, whether it counts, how long it need not look, its baseline, and what it prints. */
+static void test_start(void)
+{
+	static const struct {
+		const char *title;
+		bool starts, has_file, parks, is_starved;
+		pid_t holder; /* -1: none */
+		const char *want, *line;
+	} rows[] = {
+		{"nothing starts", false, false, false, false, -1, "0, counts 0, period 0, in 0 s",
+		 ""},
+		{"idle time", true, false, false, false, -1, "3, counts 1, period 1, in 0 s", ""},
+		{"idle time of a busy CPU", true, false, false, true, -1,
+		 "3, counts 1, period 1, in 0 s",
+		 ": the load is not measured: CPU 0 was fully busy at the start: zcs tries"},
+		{"soakers that park", true, false, true, false, -1, "0, counts 0, period 0, in 0 s",
+		 ""},
+		{"soakers with a file", true, true, true, true, -1, "0, counts 0, period 0, in 0 s",
+		 ""},
+		{"soakers of a busy CPU", true, false, true, true, -1,
+		 "0, counts 0, period 0, in 60 s",
+		 ": the load is not measured: CPU 0 was fully busy at the start: zcs tries"},
+		{"soakers beside others", true, false, true, false, 7,
+		 "0, counts 0, period 0, in 0 s",
+		 ": the load is not measured: other (pid 7) soaks the CPUs: stop it"},
+	};
+	const struct gauge_setup setup = {.what = "test"};
+	const struct calibration none = {.cpus.n = 1, .kind = &kind};
+	const char *printed_by;
+	uint64_t now;
+	size_t i;
+
+	for (i = 0; i < LENGTH(rows); i++) {
+		meter_init();
+		machine.file = rows[i].has_file ? m.gauge.calibration : none;
+		machine.in = (struct instrument){.kind = &kind,
+						 .parks = rows[i].parks,
+						 .soaker = soaker,
+						 .holder = {rows[i].holder, "other"}};
+		machine.starts = rows[i].starts;
+		machine.is_starved = rows[i].is_starved;
+		soaker->parked = 0;
+		m = (struct meter){.wanted = false};
+		locks = 9;
+		capture(STDERR_FILENO);
+		meter_start_or_die(&m, &setup);
+		printed_by = captured();
+		ok(rows[i].line[0] != '\0' ? strstr(printed_by, rows[i].line) != NULL
+					   : printed_by[0] == '\0',
+		   "%s: the line says why the load is not measured, if it is not", rows[i].title);
+		ok(m.wanted && locks == 0 &&
+			   soaker->parked == (rows[i].parks && rows[i].holder < 0) &&
+			   (m.gauge.baseline == BASELINE_FILE) == rows[i].has_file &&
+			   (m.gauge.calibration.cpu != NULL) ==
+				   (rows[i].has_file ||
+				    (rows[i].starts && rows[i].holder < 0 && !rows[i].is_starved)),
+		   "%s: there is a baseline, or not", rows[i].title);
+		now = now_ns();
+		is(text_of("%d, counts %d, period %u, in %.0f s", m.state, m.counts, m.last.period,
+			   m.retry_ns > now ? seconds_between(now, m.retry_ns) : 0.0),
+		   rows[i].want, "%s: the state is that of the instrument", rows[i].title);
+		if (!rows[i].has_file)
+			free(m.gauge.calibration.cpu);
+	}
+	machine.is_starved = false;
+}
+
+static void test_rules(void)
+{
+	ok(locks == 0 && !is_unlocked, "each sample is read under the lock, which is given back");
+	ok(!is_past, "no look was due before it was asked for");
+}
+
+TESTS(test_loads, test_blocked, test_idle, test_start, test_rules)

@@ -82,8 +82,8 @@ static struct verdicts verdicts;
 /* Adds a load of that many CPUs, of two, to which the burner's clock adds up. */
 static void add(int instrument, enum verify_load c, double cpus, double ran)
 {
-	const struct burner_done d = {.cpu_seconds = ran, .count = 1000};
-	struct load l = {.load = cpus / 2, .uncertainty = 0.01, .cpus = 2, .seconds = 1};
+	const struct burner_done d = {.cpu_seconds = 2 * ran, .count = 1000};
+	struct load l = {.load = cpus / 2, .uncertainty = 0.01, .cpus = 2, .seconds = 2};
 
 	evidence_add(&evidence, instrument, c, &l, &d);
 }
@@ -216,6 +216,9 @@ static void test_unsafe(void)
 	v = judged("a busy thread keeps", "");
 	ok(v->kind == VERDICT_NOT_RUN && v->why != NULL && verdicts_status(&verdicts) == 2,
 	   "without a safe load a busy machine, not the soakers, is what a thread loses time to");
+	add(VERIFY_SOAK, VERIFY_ZERO, 0, 0);
+	ok(judged("a busy thread keeps", "")->kind == VERDICT_FAIL,
+	   "with one safe load, if of nothing, the thread is judged");
 }
 
 /* Prints what was called, and what each instrument's loads and figures are then. */
