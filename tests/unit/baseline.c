@@ -68,7 +68,8 @@ static void test_sample(void)
 	const struct calibration c = {.cpus = {2, {0, 1}}, .cpu = b, .kind = &by_soaking};
 	struct soaker *s = two_soakers();
 	const struct instrument in = {&by_soaking, .soaker = s};
-	struct load_sample at[3], sum, each[2];
+	struct load_sample at[3] = {{.time = 9}, {.time = 9}, {.time = 9, .tasks = 9}}, sum,
+			   each[2];
 
 	instrument_read(&in, &c.cpus, at, false);
 	sum = baseline_sample(&c, at, -1);

@@ -1,4 +1,19 @@
-/* The part itself, for what it has of its own. */
+#include "lib/base/proc.h"
+
+#include <sys/stat.h>
+
+/* What another machine has: its namespace of control groups, its hierarchy, and the group of this process. */
+static struct {
+	ino_t inode;            /* of the namespace; 0: there is none */
+	const char *has, *line; /* the path that exists; the line of /proc/self/cgroup */
+	int busy, sleeps;       /* how often a directory is busy, and how often it was waited for */
+} the;
+
+#define stat(path, st)     ((st)->st_ino = the.inode, the.inode == 0 ? -1 : 0)
+#define access(path, mode) (the.has != NULL && strcmp(path, the.has) == 0 ? 0 : -1)
+#define fopen(path, mode)  fmemopen((char *)(uintptr_t)the.line, strlen(the.line), "r")
+#define rmdir(path)        (the.busy-- > 0 ? (errno = EBUSY, -1) : rmdir(path))
+#define sleep_ns(ns)       (the.sleeps++)
 #include "lib/load/cgroup.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 #include "tests/unit/unit.h"
@@ -17,21 +32,112 @@ static const struct {
 	{false, "cpu.cfs_quota_us", "30000", "30000", "cgroup v1: the quota of the root holds"},
 };
 
+#undef fopen
+
+/* Where the hierarchy is, and which group is the own one. */
+static void test_find(void)
+{
+	static const struct {
+		const char *line, *has, *root, *own;
+	} rows[] = {
+		{"5:memory:/m\n4:cpu,cpuacct:/a b\n", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu",
+		 "/a b"},
+		{"5:memory:/m\n4:cpu:/c\n0::/d\n", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu",
+		 "/c"},
+		{"5:memory:/m\n", "/sys/fs/cgroup/cpu", "", ""},
+		{"5:memory:/m\n4:cpu:/c\n", "/elsewhere", "", "/c"},
+		{"5:cpu:/c\n0::/d\n", "/sys/fs/cgroup/cgroup.controllers", "", "/d"},
+	};
+	struct cpu_cgroup g;
+	size_t i;
+
+	for (i = 0; i < LENGTH(rows); i++) {
+		g = (struct cpu_cgroup){.v2 = true};
+		the.line = rows[i].line;
+		the.has = rows[i].has;
+		ok(cpu_cgroup_find(&g) == (rows[i].root[0] != '\0') &&
+			   strcmp(g.root, rows[i].root) == 0 && strcmp(g.own, rows[i].own) == 0,
+		   "the control group of case %d", (int)i);
+	}
+}
+
+/* Which groups are beside it, and above. */
+static void test_shared(void)
+{
+	struct cpu_cgroup g = {.root = "/r", .own = "/"};
+
+	ok(!cpu_cgroup_is_shared(&g), "the root's group is not shared");
+	the.inode = 0xEFFFFFFBu;
+	ok(!cpu_cgroup_is_shared(&g), "nor in the first namespace of control groups");
+	the.inode++;
+	ok(cpu_cgroup_is_shared(&g), "but what looks like the root in another namespace is");
+	the.inode--;
+	strcpy(g.own, "/a");
+	ok(cpu_cgroup_is_shared(&g), "as is a group below the root");
+	g.own[0] = '\0';
+	ok(!cpu_cgroup_is_shared(&g), "where none was found nothing is shared");
+	the.has = "/r/release_agent";
+	ok(cpu_cgroup_sees_root(&g), "cgroup v1: the root has a release agent");
+	the.has = NULL;
+	ok(!cpu_cgroup_sees_root(&g), "cgroup v1: and no other group");
+	g.v2 = true;
+	ok(cpu_cgroup_sees_root(&g), "cgroup v2: the root has no type");
+	the.has = "/r/cgroup.type";
+	ok(!cpu_cgroup_sees_root(&g), "cgroup v2: and other groups have one");
+}
+
+/* Makes a file in the working directory. */
+static void put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	if (f == NULL || fprintf(f, "%s\n", text) < 0 || fclose(f) != 0)
+		err(EXIT_FAILURE, "%s", path);
+}
+
+static void test_idle_group(const struct cpu_cgroup *g)
+{
+	char value[8];
+
+	ok(idle_group_enter(g) == ENOENT && (access)("zc-soaker", F_OK) == 0,
+	   "a group that cannot be made idle is not entered");
+	put("zc-soaker/cpu.idle", "0");
+	ok(idle_group_enter(g) == ENOENT, "nor one without a list of processes");
+	put("zc-soaker/cgroup.procs", "99");
+	ok(idle_group_enter(g) == 0 &&
+		   file_read_line("zc-soaker/cpu.idle", value, sizeof(value)) == 0 &&
+		   value[0] == '1' &&
+		   file_read_line("zc-soaker/cgroup.procs", value, sizeof(value)) == 0 &&
+		   value[0] == '0',
+	   "a group that is there is made idle, and entered");
+	remove("zc-soaker/cpu.idle");
+	remove("zc-soaker/cgroup.procs");
+	the.busy = 9;
+	idle_group_remove(&(struct cpu_cgroup){.root = ""}, 4);
+	ok(the.busy == 9, "without a hierarchy there is no group to be removed");
+	idle_group_remove(g, 4);
+	ok(the.sleeps == 4 && the.busy == 5, "a group that stays busy is waited for");
+	idle_group_remove(g, 9);
+	ok(the.sleeps == 9 && (access)("zc-soaker", F_OK) != 0, "and removed as soon as it is not");
+	the.busy = 0;
+	idle_group_remove(g, 9);
+	ok(the.sleeps == 9, "one that is gone is not waited for");
+	ok(idle_group_enter(&(struct cpu_cgroup){.root = "/dev/null"}) == ENOTDIR,
+	   "where none can be made, that is the error");
+}
+
 int main(void)
 {
 	struct cpu_cgroup g = {.root = "/tmp/zc-unit.XXXXXX", .own = "/a/b"}, own;
 	const int files = open_files();
 	char value[64], line[1024];
 	size_t i;
-	FILE *f;
 
 	if (mkdtemp(g.root) == NULL || chdir(g.root) != 0 || mkdir("a", 0755) != 0 ||
 	    mkdir("a/b", 0755) != 0)
 		err(EXIT_FAILURE, "%s", g.root);
 	for (i = 0; i < LENGTH(cases); i++) {
-		f = fopen(cases[i].file, "we");
-		if (f == NULL || fprintf(f, "%s\n", cases[i].text) < 0 || fclose(f) != 0)
-			err(EXIT_FAILURE, "%s", cases[i].file);
+		put(cases[i].file, cases[i].text);
 		g.v2 = cases[i].v2;
 		if (!cpu_cgroup_quota(&g, value, sizeof(value)))
 			value[0] = '\0';
@@ -45,9 +151,10 @@ int main(void)
 			   own.own[800] == '7',
 		   "cgroup v%d: the path of a group may have 800 bytes", i == 0 ? 2 : 1);
 	}
-	ok(cpu_cgroup_is_shared(&g), "a group below the root may have others beside it");
-	cpu_cgroup_find(&own);
-	ok(open_files() == files, "the search for the cgroup leaves no descriptor open");
+	test_idle_group(&g);
+	test_find();
+	test_shared();
+	ok(open_files() == files, "who looks for a group leaves no descriptor open");
 	for (i = 0; i < LENGTH(cases); i++)
 		remove(cases[i].file);
 	remove("a/b");

@@ -2,6 +2,12 @@
 
 #include "tests/unit/unit.h"
 
+static const char *cpuinfo; /* the file of a machine; NULL: there is none */
+
+#define fopen(path, mode)                                                                          \
+	(cpuinfo != NULL ? fmemopen((char *)(uintptr_t)cpuinfo, strlen(cpuinfo), "r") : NULL)
+#include "lib/load/cpus.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+
 static void test_lists(void)
 {
 	const char *good = "0>0|0-1,4-5,7>0-1,4-5,7|8191>8191|3,1,1>3,1,1| 3 , 1-2,>3,1-2";
@@ -45,6 +51,8 @@ static void test_machine(void)
 		list.id[i] = i;
 	text = text_of("a text");
 	ok(cpus_generation(&list) == cpus_generation(&list), "CPUs that stay have one generation");
+	ok(cpus_generation(&(struct cpus){1, {0}}) != cpus_generation(&(struct cpus){.n = 0}),
+	   "a CPU that comes or goes changes it");
 	is(text, "a text", "a reading of many CPUs leaves the thread its texts");
 	list = (struct cpus){2, {online.id[online.n - 1], online.id[0]}};
 	ok(cpu_of(&list, 0) == list.id[0] && cpu_of(&list, 1) == list.id[1] &&
@@ -76,4 +84,50 @@ static void test_absent(void)
 		   "cpus_to_soak: a CPU that is not online is an error wherever it stands: %d", i);
 }
 
-TESTS(test_lists, test_machine, test_absent)
+static void try_absent(void *place)
+{
+	struct cpus list = {2, {0, 0}};
+
+	list.id[*(int *)place] = CPUS_MAX - 1;
+	cpus_try_or_die(&list);
+	exit(EXIT_SUCCESS);
+}
+
+static void test_binding(void)
+{
+	static struct cpus online;
+	cpu_mask before, after;
+	int i;
+
+	cpus_online(&online);
+	sched_getaffinity(0, sizeof(before), before);
+	for (i = 0; i < 2; i++)
+		ok(died(try_absent, &i) == EXIT_FAILURE &&
+			   strstr(printed, "cannot bind to CPU 8191") != NULL,
+		   "each CPU of a list is tried: %d", i);
+	cpus_try_or_die(&(struct cpus){.n = 0});
+	sched_getaffinity(0, sizeof(after), after);
+	ok(memcmp(before, after, sizeof(before)) == 0, "no list leaves a thread where it may run");
+	cpus_try_or_die(&online);
+	sched_getaffinity(0, sizeof(after), after);
+	ok(CPU_COUNT_S(sizeof(after), after) == 1 && sched_getcpu() == online.id[0],
+	   "a thread is bound to one CPU, after a trial to the first");
+	sched_setaffinity(0, sizeof(before), before);
+}
+
+static void test_model(void)
+{
+	char model[64];
+
+	cpuinfo = "processor\t: 0\nmodel name\t: A \033B\nmodel name\t: C\n";
+	cpu_model(model, sizeof(model));
+	is(model, "A ?B", "the model is that of the first CPU, and can be printed");
+	cpuinfo = "processor\t: 0\n";
+	cpu_model(model, sizeof(model));
+	is(model, "", "a CPU without a name has no model");
+	cpuinfo = NULL;
+	cpu_model(model, sizeof(model));
+	is(model, "", "as where there is no file");
+}
+
+TESTS(test_lists, test_machine, test_absent, test_binding, test_model)

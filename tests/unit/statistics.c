@@ -19,8 +19,8 @@ static bool is_ratio(struct estimate e, double value, double error)
 /* The quantiles are those of any table of Student's t distribution. */
 static void test_student(void)
 {
-	static const double t[][2] = {{1, 12.706}, {3, 3.182},  {4, 2.776},  {5, 2.571},
-				      {6, 2.447},  {30, 2.042}, {1e6, 1.960}};
+	static const double t[][2] = {{1, 12.706},   {3, 3.182}, {4, 2.776},  {5, 2.571},
+				      {5.9, 2.457}, {6, 2.447}, {30, 2.042}, {1e6, 1.960}};
 	size_t i;
 
 	for (i = 0; i < LENGTH(t); i++)
@@ -62,6 +62,9 @@ static void test_ratios(void)
 	ok(isnan(statistics_ratio(a, zero, 3).value), "a ratio to 0 is not known");
 	e = statistics_ratio(unknown, later, 3);
 	ok(near(e.value, 2) && isnan(e.low), "a ratio is that of the rounds known on both sides");
+	ok(near(median_of((double[]){3}, 1), 3) && near(median_of((double[]){5, 1, 4, 2}, 4), 3) &&
+		   near(median_of((double[]){7, 1, 4}, 3), 4) && isnan(median_of((double[]){9}, 0)),
+	   "a median is the middle of any number of values, or of two in the middle; that of none is not known");
 	/* Both have as many values of the same variance: 6 degrees of freedom. */
 	ok(is_ratio(statistics_ratio_unpaired(four, 4, four, 4), 1,
 		    student_t(6) * log(2) * 1.290994 * M_SQRT1_2),
@@ -69,6 +72,15 @@ static void test_ratios(void)
 	ok(is_ratio(statistics_ratio_unpaired(four, 4, four + 2, 1), M_SQRT1_2,
 		    student_t(3) * log(2) * 1.290994 * sqrt(1.25)),
 	   "one value varies like those of the other side");
+	ok(is_ratio(statistics_ratio_unpaired(four + 2, 1, four, 4), M_SQRT2,
+		    student_t(3) * log(2) * 1.290994 * sqrt(1.25)),
+	   "whichever side that is");
+	/* Variances 5/3 / 4 and 1 / 3 of the exponents: 4.78 degrees of freedom. */
+	ok(is_ratio(statistics_ratio_unpaired(four, 4, four, 3), M_SQRT2,
+		    student_t(9. / 16 / (25. / 144 / 3 + 1. / 9 / 2)) * log(2) * sqrt(0.75)),
+	   "samples of other sizes have Welch's degrees of freedom");
+	ok(is_ratio(statistics_ratio_unpaired(ones, 3, ones, 2), 1, 0),
+	   "values that do not differ have an exact ratio");
 }
 
 /* The deviation is that of the median by the factor of a normal distribution. */
