@@ -127,8 +127,6 @@ struct estimate statistics_ratio_unpaired(const double *a, int n, const double *
 		va = n == 1 ? vb * m : va;
 		vb = m == 1 ? va * n : vb;
 	}
-	if (va + vb == 0)
-		freedom = n + m - 2; /* no value differs from the others */
 	return exponential(estimate_of(mean_a - mean_b, student_t(freedom) * sqrt(va + vb)));
 }
 
