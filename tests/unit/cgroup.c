@@ -4,14 +4,15 @@
 
 /* What another machine has: its namespace of control groups, its hierarchy, and the group of this process. */
 static struct {
-	ino_t inode;            /* of the namespace; 0: there is none */
-	const char *has, *line; /* the path that exists; the line of /proc/self/cgroup */
-	int busy, sleeps;       /* how often a directory is busy, and how often it was waited for */
+	ino_t inode;      /* of the namespace; 0: there is none */
+	const char *has;  /* that exists */
+	char *line;       /* of /proc/self/cgroup */
+	int busy, sleeps; /* how often a directory is busy, and how often it was waited for */
 } the;
 
 #define stat(path, st)     ((st)->st_ino = the.inode, the.inode == 0 ? -1 : 0)
 #define access(path, mode) (the.has != NULL && strcmp(path, the.has) == 0 ? 0 : -1)
-#define fopen(path, mode)  fmemopen((char *)(uintptr_t)the.line, strlen(the.line), "r")
+#define fopen(path, mode)  fmemopen(the.line, strlen(the.line), "r")
 #define rmdir(path)        (the.busy-- > 0 ? (errno = EBUSY, -1) : rmdir(path))
 #define sleep_ns(ns)       (the.sleeps++)
 #include "lib/load/cgroup.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
@@ -38,7 +39,8 @@ static const struct {
 static void test_find(void)
 {
 	static const struct {
-		const char *line, *has, *root, *own;
+		char *line;
+		const char *has, *root, *own;
 	} rows[] = {
 		{"5:memory:/m\n4:cpu,cpuacct:/a b\n", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu",
 		 "/a b"},

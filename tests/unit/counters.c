@@ -6,7 +6,7 @@
 #include "tests/unit/unit.h"
 
 /* Files of another kernel, of which some are missing. */
-static const char *const files[][2] = {
+static char *const files[][2] = {
 	{"/proc/stat", "cpu  100 200 300 400 500 600 700 800 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
 		       "intr 4242 1 2\nsoftirq 9 1 2 31 41 5\n"},
 	{"/proc/net/dev", "Inter-|   Receive\n  eth: 1 2 3 4 5 6 7 8 9 10 11\n"
@@ -29,9 +29,7 @@ static FILE *file_of(const char *path)
 	while (i < LENGTH(files) && (i == missing || strcmp(files[i][0], path) != 0))
 		i++;
 	is_open += i < LENGTH(files);
-	return i < LENGTH(files)
-		       ? fmemopen((char *)(uintptr_t)files[i][1], strlen(files[i][1]), "r")
-		       : NULL;
+	return i < LENGTH(files) ? fmemopen(files[i][1], strlen(files[i][1]), "r") : NULL;
 }
 
 static struct tcp_info info; /* of a connection */
@@ -46,11 +44,17 @@ static int read_info(int fd, struct tcp_info *to)
 #define fopen(path, mode) file_of(path)
 #define fclose(f)         (is_open--, fclose(f))
 #define getsockopt(fd, level, name, to, size)                                                      \
-	read_info((level) == IPPROTO_TCP && (name) == TCP_INFO && *(size) == sizeof(info) ? fd     \
+	read_info((level) == IPPROTO_TCP && (name) == TCP_INFO && *(size) == sizeof(info) ? (fd)   \
 											  : -1,    \
 		  to)
 #define sock_is_mptcp(fd, a, r, others) (*(a) = sent, *(r) = got, sent > 0)
 #include "lib/load/counters.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+
+/* Whether all of the figures are the same, which are known. */
+static bool same(const void *a, const void *b, size_t size)
+{
+	return memcmp(a, b, size) == 0;
+}
 
 static void test_rates(void)
 {
@@ -67,7 +71,7 @@ static void test_rates(void)
 	counters_rates(&from, &to, &r);
 	ok(isnan(r.packets_out), "a rate of what was not known at one end is unknown");
 	r.packets_out = rates.packets_out;
-	ok(memcmp(&r, &rates, sizeof(r)) == 0,
+	ok(same(&r, &rates, sizeof(r)),
 	   "others are per second or shares of CPU time, 0 if a counter stepped back; drops are numbers");
 	to.ns = from.ns + 100000000;
 	counters_rates(&from, &to, &r);
@@ -93,7 +97,7 @@ static void test_files(void)
 	counters_read(&c, "e");
 	for (k = 0; k < CPU_COLUMNS; k++)
 		c.total.cpu[k] -= 100 * tick * (k + 1);
-	ok(memcmp(&c.total, &all, sizeof(all)) == 0, "each counter is that of its file");
+	ok(same(&c.total, &all, sizeof(all)), "each counter is that of its file");
 	counters_read(&c, "e:9");
 	ok(c.total.packets_in == 71 && c.total.packets_out == 72,
 	   "an alias has packets of its own");
@@ -114,7 +118,7 @@ static void test_files(void)
 		ok(isnan(n.retransmits) == (missing == 4) && isnan(n.timeouts) == (missing == 5),
 		   "the same of TCP: %d", (int)missing);
 	}
-	ok(memcmp(&n, &tcp, sizeof(n)) == 0, "each counter of TCP is that of its name");
+	ok(same(&n, &tcp, sizeof(n)), "each counter of TCP is that of its name");
 	ok(is_open == 0, "what reads counters closes its files");
 }
 
@@ -148,7 +152,7 @@ static void test_connection(void)
 				 .tcpi_rcv_ooopack = 19,
 				 .tcpi_bytes_received = 100};
 	tcp_figures_read(0, false, &t);
-	ok(memcmp(&t, &all, sizeof(t)) == 0, "each figure of a connection is that of TCP_INFO");
+	ok(same(&t, &all, sizeof(t)), "each figure of a connection is that of TCP_INFO");
 	info.tcpi_min_rtt = UINT32_MAX;
 	info.tcpi_bytes_acked = 0;
 	tcp_figures_read(0, true, &t);

@@ -44,6 +44,7 @@ static struct {
 
 static const char *start(struct instrument *in, const struct cpus *cpus)
 {
+	(void)cpus;
 	in->missing = the.missing;
 	in->holder.pid = the.holder;
 	return the.why;
@@ -51,12 +52,14 @@ static const char *start(struct instrument *in, const struct cpus *cpus)
 
 static void stop(struct instrument *in)
 {
+	(void)in;
 	the.stops++;
 }
 
 static void read_nothing(const struct instrument *in, const struct cpus *cpus,
 			 struct load_sample *at, bool for_baseline)
 {
+	(void)in;
 	memset(at, 0, ((size_t)cpus->n + 1) * sizeof(*at));
 	at[cpus->n].time = at[0].time = ++the.time;
 	the.time += for_baseline;
@@ -433,11 +436,12 @@ static const char *waited(const cpu_times in_second, int stopped)
 	static const struct gauge_setup setup = {.idle = IDLE_BY_BEST, .wait_idle = 0.1};
 	const bool one = sysconf(_SC_NPROCESSORS_ONLN) != 1; /* fewer or more than are online */
 	const struct gauge g = {.calibration.cpus = {one ? 1 : 2, {0, 1}}};
+	const _Atomic int stop_now = stopped;
 	const char *why;
 
 	memcpy(risen, in_second, sizeof(risen));
 	capture(STDERR_FILENO);
-	why = gauge_wait_idle(&g, &setup, &(const _Atomic int){stopped});
+	why = gauge_wait_idle(&g, &setup, &stop_now);
 	captured();
 	return why != NULL ? why : "";
 }

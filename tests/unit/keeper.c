@@ -34,8 +34,8 @@ static int script_write(const char *dir, const char *name, const char *text)
 
 static void script_close(int fd)
 {
-	if (fd < 64)
-		note(the.is_old ? "" : "close %d;", fd);
+	if (!the.is_old)
+		note("close %d;", fd);
 	the.closed++;
 }
 
@@ -112,7 +112,8 @@ static struct dirent *script_thread(void)
 #define readdir(d)                          script_thread()
 #define idle_group_remove(g, tries)         note("remove %d;", tries)
 #define spin_main(s, keeper)                (note("spin %d", keeper), longjmp(the.end, 1))
-#define _exit(status)                       (note("exit %d", status), longjmp(the.end, 1))
+/* NOLINTNEXTLINE(bugprone-reserved-identifier) */
+#define _exit(status) (note("exit %d", status), longjmp(the.end, 1))
 #include "lib/load/keeper.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 static void close_files(struct soaker *s)

@@ -16,7 +16,8 @@
 /* A kernel whose events are descriptors from 100 on, with rings in our memory. */
 static struct {
 	int no_cycles, no_event, no_ring, no_wake, no_symbols; /* errors */
-	const char *paranoid, *restricted, *rate, *symbols;    /* files */
+	const char *paranoid, *restricted, *rate;
+	char *symbols; /* files */
 	bool permits;
 	int uid;
 	sigset_t blocked; /* in the thread */
@@ -61,8 +62,7 @@ static int read_file(const char *path, char *buf, size_t size)
 static FILE *open_symbols(void)
 {
 	errno = the.no_symbols;
-	return the.no_symbols ? NULL
-			      : fmemopen((char *)(uintptr_t)the.symbols, strlen(the.symbols), "r");
+	return the.no_symbols ? NULL : fmemopen(the.symbols, strlen(the.symbols), "r");
 }
 
 #define syscall(number, attr, pid, cpu, group, flags)                                              \
@@ -279,7 +279,7 @@ static void test_missing(void)
 		{"addresses, to root", .restricted = "2", .permits = true},
 		{"addresses, to who may", .restricted = "1", .permits = true},
 	};
-	const char *missing, *why;
+	const char *missing = NULL, *why = NULL;
 	static char all[4096];
 	size_t i;
 

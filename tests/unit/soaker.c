@@ -121,7 +121,7 @@ static long script_wake(long number, const void *word, int what, int n)
 		 : script_failed())
 #define munmap(at, size)                                                                           \
 	note("free%s;", (size) == sizeof(struct soaker) + 2 * sizeof(struct soak_cpu) ? "" : "?")
-#define kill(pid, sig)                      note("kill %d %d;", pid, sig == SIGCONT)
+#define kill(pid, sig)                      note("kill %d %d;", pid, (sig) == SIGCONT)
 #define keeper_main(s, ends)                (note("keeper %d %d;", (ends)[0], (ends)[1]), longjmp(the.end, 1))
 #define geteuid()                           ((uid_t)!the.root)
 #define sysconf(name)                       (the.online)
@@ -130,7 +130,7 @@ static long script_wake(long number, const void *word, int what, int n)
 #define cpu_cgroup_sees_root(g)             (the.sees_root)
 #define cpu_cgroup_is_shared(g)             (the.shared)
 #define idle_group_remove(g, tries)         note("remove %d;", tries)
-#define yield_measure(cpus, ran, s, y)      (*(y) = *the.y++)
+#define yield_measure(cpus, ran, s, y)      ((void)(cpus), (void)(s), *(y) = *the.y++)
 #define syscall(number, word, what, n, ...) script_wake(number, word, what, n)
 #include "lib/load/soaker.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 

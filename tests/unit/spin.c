@@ -62,11 +62,11 @@ static int failing(bool fails)
 	return fails ? -1 : 0;
 }
 
-static int script_prctl(int what, const char *value)
+static int script_prctl(int what, const char *name, int value)
 {
-	note("%s;", what == PR_SET_NAME           ? value
-		    : (uintptr_t)value == SIGKILL ? "dies with its parent"
-						  : "?");
+	note("%s;", what == PR_SET_NAME                            ? name
+		    : what == PR_SET_PDEATHSIG && value == SIGKILL ? "dies with its parent"
+								   : "?");
 	return 0;
 }
 
@@ -78,20 +78,28 @@ static int script_prctl(int what, const char *value)
 
 static unsigned char walked[1024 * 1024]; /* the memory of a soaker */
 
-#define clock_ns(clock)            script_clock(clock)
-#define cpu_bind(cpu)              script_bind(cpu)
-#define sched_getcpu()             (the.cpu)
-#define sleep_ns(ns)               note("retry %d;", (int)atomic_load(&me->away))
-#define getppid()                  (the.calls++, the.ns += the.call, the.parent)
+#define clock_ns(clock) script_clock(clock)
+#define cpu_bind(cpu)   script_bind(cpu)
+#define sched_getcpu()  (the.cpu)
+#define sleep_ns(ns)    note("retry %d;", (int)atomic_load(&me->away))
+#define getppid()       (the.calls++, the.ns += the.call, the.parent)
+/* NOLINTNEXTLINE(bugprone-reserved-identifier) */
 #define __builtin_ia32_pause()     (the.rests++, the.ns += the.pause)
 #define FOUR(number, a, b, c, ...) script_futex(number, a, b, c)
 #define syscall(...)               FOUR(__VA_ARGS__, NULL, 0, 0)
 #define getrusage(who, used)                                                                       \
 	((used)->ru_nvcsw = (who) == RUSAGE_THREAD ? the.voluntary : -1,                           \
 	 (used)->ru_nivcsw = the.involuntary)
-#define malloc(size)       ((size) == sizeof(walked) ? walked : NULL)
-#define _exit(status)      (note("exit %d", status), longjmp(the.end, 1))
-#define prctl(what, value) script_prctl(what, (const char *)(uintptr_t)(value))
+#define malloc(size) ((size) == sizeof(walked) ? walked : NULL)
+/* NOLINTNEXTLINE(bugprone-reserved-identifier) */
+#define _exit(status) (note("exit %d", status), longjmp(the.end, 1))
+#define prctl(what, value)                                                                         \
+	script_prctl(what,                                                                         \
+		     _Generic((value), int                                                         \
+			      : NULL, default                                                      \
+			      : (value)),                                                          \
+		     _Generic((value), int                                                         \
+			      : (value), default : 0))
 #define setpriority(which, id, value)                                                              \
 	(note("nice %d;", (id) == 0 ? (value) : -1), failing(the.priority))
 #define sched_setscheduler(pid, how, param)                                                        \

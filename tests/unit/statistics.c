@@ -19,7 +19,7 @@ static bool is_ratio(struct estimate e, double value, double error)
 /* The quantiles are those of any table of Student's t distribution. */
 static void test_student(void)
 {
-	static const double t[][2] = {{1, 12.706},   {3, 3.182}, {4, 2.776},  {5, 2.571},
+	static const double t[][2] = {{1, 12.706},  {3, 3.182}, {4, 2.776},  {5, 2.571},
 				      {5.9, 2.457}, {6, 2.447}, {30, 2.042}, {1e6, 1.960}};
 	size_t i;
 
