@@ -95,6 +95,7 @@ fi
 launch soak.out '{*' ${mounts:+unshare -m} sh -c "$mounts exec $cyclesoak -p 0.15 --json"
 SOAK=$launched
 soaker=$(soaker_of "$SOAK") keeper=$(keeper_of "$SOAK")
+raise_soaker "$soaker"
 bound() { own=$(cpus_of "$soaker" | sed -n '2{/^[0-9]*$/p;}'); [ -n "$own" ]; }
 wait_until bound >&2 # late on a busy machine
 thread=$(tasks_of "$soaker" | sed -n 2p) # not that of the process
