@@ -100,7 +100,7 @@ static void test_sample(void)
  * Five seconds of two CPUs that idle: in the first one tasks took half, and the soakers were twice as fast.  From the
  * second CPU the host takes 0.1 s in each window.
  */
-static void test_windows(void)
+static void windows_of(double seen)
 {
 	const int windows = 20;
 	struct soaker *s = two_soakers();
@@ -116,7 +116,7 @@ static void test_windows(void)
 
 		memcpy(&w->at[3 * w->n], at, sizeof(at));
 		at[1].steal += 0.1;
-		at[1].stolen += 0.1 * 0.9 * 0.595; /* that its soaker saw */
+		at[1].stolen += seen * 0.1 * 0.9 * 0.595; /* that its soaker saw */
 		for (i = 0; i < 2; i++) {
 			const double left = (i == 0 ? 0.25 : 0.15) - 0.25 * tasks;
 
@@ -134,7 +134,8 @@ static void test_windows(void)
 	   "a baseline is that of the last windows");
 	ok(near(c.cpu[1].spin, 0.9) && near(c.cpu[0].spin_sd, 0),
 	   "what the hypervisor took from one CPU is subtracted from the time of that one alone");
-	ok(near(c.all.tasks_sd, 0.005 * sqrt(16. / 15)) && near(c.all.spin_sd, 0),
+	ok(near(c.all.tasks_sd, 0.005 * sqrt(16. / 15)) && near(c.all.spin_sd, 0) &&
+		   near(c.all.spin, 0.9) && near(c.all.tasks, 0.005),
 	   "the standard deviations of a baseline are those between its windows");
 	ok(baseline_starved(&c) < 0, "a baseline in which every CPU spun is whole");
 	c.cpu[1].spin = 0;
@@ -142,6 +143,12 @@ static void test_windows(void)
 	free(c.cpu);
 	free(w);
 	free(s);
+}
+
+static void test_windows(void)
+{
+	windows_of(1);
+	windows_of(NAN); /* soakers that cannot tell it from interrupts */
 }
 
 TESTS(test_merge, test_sample, test_windows)

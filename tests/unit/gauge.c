@@ -174,8 +174,11 @@ static void test_old(void)
 
 	g.calibration = (struct calibration){.kind = &by_soaking, .cpus.n = 1, .cpu = &b, .all = b};
 	g.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME) - 3601000000000;
+	g.calibration.unsafe = UNSAFE_WEIGHT;
 	gauge_between(&g, &from[0], &to[0], -1, &l);
-	ok(l.unsafe == UNSAFE_BASELINE_OLD, "a period that has an old baseline is unsafe");
+	ok(l.unsafe == (UNSAFE_WEIGHT | UNSAFE_BASELINE_OLD),
+	   "a period that has an old baseline is unsafe, too");
+	g.calibration.unsafe = 0;
 	gauge_between(&g, &from[0], &from[0], -1, &l);
 	ok(l.unsafe == 0, "where no time passed there is nothing to be marked");
 	g.bracketed = true;
@@ -405,6 +408,8 @@ static void test_rest(void)
 		   strcmp(g.to.counters.interface, "lo") == 0 &&
 		   g.to.counters.ns >= g.from.counters.ns && g.from.counters.ns > 0,
 	   "both ends of a measurement are read, with the counters of the interface");
+	gauge_after(&g, NULL);
+	ok(!g.bracketed && isnan(g.drift), "nor is there a second one");
 	g.baseline = BASELINE_OWN;
 	g.bracketed = true;
 	gauge_after(&g, &stopped);
@@ -416,7 +421,9 @@ static void test_rest(void)
 	   "what was said of the whole is not said again after an interval");
 	gauge_say(&g, &l, false);
 	ok(g.said.reasons == 0, "but after the whole");
+	the.stops = 0;
 	gauge_close(&g);
+	ok(the.stops == 1, "an instrument that runs at the end is stopped");
 	gauge_prepare_or_die(&g, &off);
 	gauge_sample(&g, &sum);
 	ok(sum.time == 1 && gauge_load_each(&g, 0) == NULL &&
@@ -427,6 +434,8 @@ static void test_rest(void)
 	gauge_end(&g);
 	gauge_load(&g, &l);
 	ok(l.seconds > 0 && l.rates.interrupts > 0, "without a load there are the kernel's rates");
+	gauge_after(&g, NULL);
+	ok(!g.bracketed, "and no baselines");
 	gauge_close(&g);
 }
 

@@ -351,7 +351,8 @@ static int open_before;
 
 __attribute__((constructor)) static void begin(void)
 {
-	void *volatile block = malloc(1); /* by it LeakSanitizer begins, which takes signal(2), too */
+	void *volatile block = malloc(
+		1); /* by it LeakSanitizer begins, which takes signal(2), too */
 
 	free(block);
 	unsetenv("LD_PRELOAD"); /* is for this program alone */
