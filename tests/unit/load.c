@@ -163,6 +163,9 @@ static void test_parts(void)
 	ok(near(l.load, 0.96 - 0.5) && l.seconds == 4 && l.cpus == 1 && l.tasks == 0,
 	   "one CPU has its own seconds and baseline; the share of tasks is never below 0");
 	ok(l.unsafe == UNSAFE_BASELINE_BUSY, "a CPU that was busy is unsafe where all were not");
+	to.spin = to.work = 0;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.98) && l.slowed == 0, "what had no time to spin is not slowed");
 }
 
 TESTS(test_loads, test_parts)
