@@ -33,11 +33,6 @@ printf x >tiny
 # skipped, for the reason that it printed last.  tests/run shows the title of a check that does not end.
 it()
 {
-	collect_ended
-	name_check "$1"
-}
-name_check()
-{
 	what=$1 remembered=$(lines_in "$PIDS")
 	echo "# check: $what" >&2
 	read_uptime
@@ -45,12 +40,21 @@ name_check()
 }
 begin()
 {
-	[ -z "$TIMES" ] || { check_from=$(date +%s.%N); trap 'echo "$check_from $(date +%s.%N) ${0##*/} $what" >>"$TIMES"' EXIT; }
+	[ -z "$TIMES" ] || check_from=$(date +%s.%N)
+	trap over EXIT
 	set -e
 	[ -z "$cell" ] || cd "$cell"
 	[ -z "$ONLY" ] || echo "$what" | grep -Eq -e "$ONLY" || exit 78
 	exec >check.log 2>&1
 	[ "$SLOW" -gt 1 ] || set -x
+}
+# over: what each check does at its end
+over()
+{
+	{ set +x; } 2>/dev/null
+	[ -z "$lab" ] || kill $lab || :
+	[ -z "$TIMES" ] || echo "$check_from $(date +%s.%N) ${0##*/} $what" >>"$TIMES"
+	[ -z "$cell" ] || echo $cells >&6
 }
 ok() { conclude $?; }
 
@@ -58,7 +62,9 @@ ok() { conclude $?; }
 #	command...
 # ) & later
 # A check in a directory of its own, beside $most_beside - 1 others at most; `together` waits for all that are left.
-most_beside=8 cells=0 cell='' running='' check_log=check.log
+most_beside=8 cells=0 cell='' running=0 check_log=check.log lab=''
+mkfifo .over
+exec 6<>.over # the numbers of those that have ended
 beside()
 {
 	cells=$((cells + 1))
@@ -69,36 +75,25 @@ beside()
 }
 later()
 {
-	running="$running $cells:$!" cell=
-	while
-		# shellcheck disable=SC2086 # the words
-		set -- $running
-		[ $# -ge $most_beside ]
-	do
-		collect_ended
-		sleep 0.02
+	eval "process_$cells=$!"
+	running=$((running + 1)) cell=
+	while [ $running -ge $most_beside ]; do
+		collect
 	done
 }
 together()
 {
-	while collect_ended && [ -n "$running" ]; do
-		sleep 0.02
+	while [ $running -gt 0 ]; do
+		collect
 	done
 }
-collect_ended()
+collect() # the next that ends
 {
-	set -- $running
-	running=''
-	for check; do
-		if gone "${check#*:}"; then collect ${check%:*} ${check#*:}; else running="$running $check"; fi
-	done
-}
-collect() # the number and the process of a check
-{
-	eval "name_check \"\$title_$1\""
-	eval "begun=\$begun_$1"
-	check_log=cell.$1/check.log verdict=0
-	wait "$2" || verdict=$?
+	read -r next <&6
+	eval "what=\$title_$next begun=\$begun_$next process=\$process_$next"
+	echo "# check: $what" >&2
+	running=$((running - 1)) check_log=cell.$next/check.log verdict=0
+	wait $process || verdict=$?
 	conclude $verdict
 	check_log=check.log
 }
@@ -194,10 +189,10 @@ conclude()
 	fi
 	failed=$((failed + 1))
 	# What it has left, as soakers, would make others fail; of one beside others it may be theirs.
-	[ "$check_log$running" != check.log ] || end_remembered $((remembered + 1))
+	[ "$check_log$running" != check.log0 ] || end_remembered $((remembered + 1))
 	echo "not ok $count - $what"
 	output_of_check | sed 's/^/# /'
-	sed -n '/: untraced /d; s/^++*: /# failed at: /p' $check_log | tail -n 3
+	sed -n '/: untraced \|: over$/d; s/^++*: /# failed at: /p' $check_log | tail -n 3
 }
 # output_of_check: what the last check printed
 output_of_check() { sed '/^++*: /d' $check_log; }
@@ -378,14 +373,14 @@ until_met()
 	tries=0 pause=0.05
 	until "$@"; do
 		tries=$((tries + 1))
-		if [ $tries -gt $((205 * SLOW)) ]; then
+		if [ $tries -gt $((110 * SLOW)) ]; then
 			echo "waited in vain for: $*"
 			( PS4='> '; set -x; "$@" ) 2>&1 </dev/null | head -n 30
 			tail -n 5 ./*.err ./*.out err 2>/dev/null
 			return 1
 		fi
 		sleep $pause
-		[ $tries -le 10 ] || pause=0.1
+		case $tries in 5) pause=0.1 ;; 20) pause=0.2 ;; esac
 	done
 }
 # or_gone PID command...: it succeeds, or there is no such process
@@ -602,7 +597,6 @@ hosts()
 	"$TOP/tests/lab" "$@" sh -c 'set | grep -E "^([AB][46]?|LINK)=" >setting; mv setting hosts; exec sleep infinity' &
 	lab=$!
 	remember $lab
-	trap 'kill $lab' EXIT
 	wait_until or_gone $lab [ -s hosts ]
 	. ./hosts
 	ON=$A FROM=$B
