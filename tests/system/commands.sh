@@ -1,6 +1,5 @@
 #!/bin/sh
-# Comparisons of commands by cyclesoak.  tests/unit/plan.c has the statistics; tests/system/settings.sh has --setting;
-# tests/bench/same has what the intervals contain.
+# Comparisons of commands by cyclesoak.  tests/unit/plan.c has the statistics; tests/system/settings.sh has --setting.
 #
 # seconds: 8
 . "$TOP/tests/lib.sh"
