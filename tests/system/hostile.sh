@@ -229,9 +229,9 @@ while IFS=';' read -r places server client; do
 	) & later
 done <<'END'
 1000;;-n 3 ../file
-1000;--raw;--raw -n 3 ../file
-1000;--reply;--request 1000 -n 3
-1000;--reply --keep;--request 1000 -n 3 --keep
+40;--raw;--raw -n 3 ../file
+40;--reply;--request 1000 -n 3
+40;--reply --keep;--request 1000 -n 3 --keep
 1;;-n 3 ../file
 2;;-n 3 ../file
 3;--reply;--request 1000 -n 3

@@ -241,10 +241,10 @@ beside '--mptcp: over two subflows both are counted, the first may die; TCP at e
 	$B ip mptcp endpoint add 192.0.2.3 dev "$LINK" subflow
 	by_two()
 	{
-		exits 0 zcc -s "$A4" --mptcp --json -n 100 ../file && jq -e '.end | .bytes_agree and .sum_sent.bytes == 100000300 and
+		exits 0 zcc -s "$A4" --mptcp --json -n 30 ../file && jq -e '.end | .bytes_agree and .sum_sent.bytes == 30000090 and
 		    (.streams[0].sender, .sum_sent | has("retransmits") or has("rtt") or has("cwnd_limited") or has("pacing_limited") | not) and
 		    (.host, .remote | has("packets_out_per_second") or has("packets_in_per_second") | not)' out &&
-		    exits 0 zcc -s "$A4" --mptcp -n 100 ../file && not grep 'via \|packets/s\|TCP waited\|RTT\|cwnd' out
+		    exits 0 zcc -s "$A4" --mptcp -n 30 ../file && not grep 'via \|packets/s\|TCP waited\|RTT\|cwnd' out
 	}
 	by_two || by_two || by_two # the second subflow comes when the kernel has time
 	start_zcs --mptcp --idle-timeout 2
@@ -267,19 +267,22 @@ beside '--mptcp: over two subflows both are counted, the first may die; TCP at e
 	exits 0 zcc -s "$A4" --mptcp --request 10,20 -n 30 -P 3
 	[ "$(grep -c "^zcc: --mptcp: $A4:$PORT has only TCP" err)" -eq 1 ]
 ) & later
-# More is sent than the link takes: 8 Mbit/s are 977 KiB/s.  After a zcc that had no CPU an interval is short, in which a
-# packet is much.
+# More is sent than the link takes in a second.
 beside 'a slow link that drops packets: intervals have what it takes, retransmits are right'; ( begin
 	[ -n "$tc" ] || skip_check 'no tc with tbf'
 	hosts
 	$B tc qdisc add dev "$LINK" root tbf rate 8mbit burst 16k limit 32k
 	start_zcs
-	exits 0 zcc -s "$A4" -I 0.1 ../file
-	all_arrived out 1000003
-	[ "$(sent_of retransmits out)" -gt 0 ]
-	[ "$(sent_of retransmits out)" -eq "$(retransmitted "$B")" ]
-	sed -nE 's/^ +([0-9.]+)-([0-9.]+) +([0-9,]+) .*/\1 \2 \3/p' out | tr -d , |
-		awk '$3 > 4000 && $2 - $1 > 0.05 { bad++ } $3 > 0 { good++ } END { exit bad > 0 || good < NR / 2 }'
+	spread()
+	{
+		were=$(retransmitted "$B")
+		exits 0 zcc -s "$A4" -I 0.1 ../file && all_arrived out 1000003 && sent=$(sent_of retransmits out) && [ "$sent" -gt 0 ] &&
+		    [ "$sent" -eq $(($(retransmitted "$B") - were)) ] || : >wrong
+		sed -nE 's/^ +([0-9.]+)-([0-9.]+) +([0-9,]+) .*/\1 \2 \3/p' out | tr -d , |
+			awk '{ kib = $3 * ($2 - $1) } kib > 700 { bad++ } kib > 0 { good++ } END { exit bad > 0 || good < 4 }'
+	}
+	spread || spread || spread # who has no CPU for a second sees all that came meanwhile at once
+	not [ -e wrong ]
 ) & later
 for end in B A; do
 	beside "the cable is pulled at host $end, and put back: all arrives"; ( begin

@@ -14,7 +14,7 @@ chmod +x bin/gnuplot
 drawn()
 {
 	printf '%b\n' "$(sed -n 's/^set title "\(.*\)"$/= \1/p; s/^set xtics [a-z]* (\(.*\))$/= \1/p
-		/^\$data/,/^EOD/{/^\$data\|^EOD/!{s/^$/-/;p}}; /^plot.* title "/{s/[^"]*"\([^"]*\)"[^"]*/= \1\n/g;p}' script)" | digits
+		/^\$data/,/^EOD/{/^\$data\|^EOD/!{s/^$/-/;p}}; /^plot.* title "/{s/[^"]*"\([^"]*\)"[^"]*/= \1\n/g;p}' "${1:-script}")" | digits
 }
 digits() { awk 'NF && !/^[=-]/ { for (i = 1; i <= NF; i++) $i = sprintf("%.6g", $i) } NF'; }
 # The same by jq.  row() takes x, an object with mean, low and high, a factor to its unit, and whether it is unsafe.
@@ -62,21 +62,19 @@ trunc=$PORT
 start_zcs -I 0.1 --json
 zcc="$BIN/zcc -s 0 -p $PORT --congestion reno --json"
 # What is drawn, by which command, and what must be in the graphs
+graphs=0 made=''
 while IFS='|' read -r kind command figures; do
-	case $kind in clients* | replies* | load*) together ;; esac # they need what the others have sent, or an idle machine
-	beside "zc-plot: of $kind, each figure is in its place"; ( begin; need python3 jq
-		eval "$command" >json || [ "$kind" = 'load over time' ]
-		if [ "$kind" = 'load over time' ]; then
-			grep -q '"load_percent":.*}}$' json || skip_check 'the load could not be measured'
-		fi
-		exits 0 env PATH="$bin:$PATH" python3 "$plot" json
-		jq -rs "$jq_defs $figures" json | digits >want
-		drawn | diff want -
+	graphs=$((graphs + 1))
+	mkdir graph.$graphs
+	echo "$kind" >graph.$graphs/kind
+	case $kind in clients* | replies* | load*) wait $made ;; esac # they need what the others have sent, or an idle machine
+	(
+		cd graph.$graphs || exit
+		eval "$command" >json
 		jq -c "$events" json >stream
-		exits 0 env PATH="$bin:$PATH" python3 "$plot" stream
-		drawn | diff want -
-		rm stream # no tool has printed it
-	) & later
+		jq -rs "$jq_defs $figures" json | digits >want
+	) </dev/null >graph.$graphs/log 2>&1 &
+	made="$made $!"
 done <<END
 methods and missing loads|sed -n 1p $reports|runs("\"sendfile\" 0, \"send\" 1, \"write\" 2")
 servers, in one round|sed -n 2p $reports|runs("\"to read\" 0, \"to trunc\" 1")
@@ -96,6 +94,18 @@ requests|$BIN/zcc -s 0 -p $reply --request 10,1k -t 0.3 --json|latencies(["10 by
 replies over time, in several lines|kill $replying; wait_until gone \$replying; jq . ../reply.out|periods | times
 load over time|$BIN/cyclesoak --idle -p 0.1 -n 3 --json|periods | times
 END
+wait $made
+! command -v python3 >/dev/null || python3 "$TOP/tests/helpers/plots.py" "$plot" draw graph.*/json graph.*/stream >drawing 2>&1
+rm graph.*/stream # no tool has printed them
+for graph in $(seq $graphs); do
+	read -r kind <graph.$graph/kind
+	it "zc-plot: of $kind, as --json or --json-stream has them, each figure is in its place"; ( begin; need python3 jq
+		cat graph.$graph/log drawing
+		[ "$kind" != 'load over time' ] || grep -q '"load_percent":.*}}$' graph.$graph/json || skip_check 'the load could not be measured'
+		[ -s graph.$graph/want ]
+		for form in json stream; do drawn graph.$graph/$form.script | diff graph.$graph/want -; done
+	); ok
+done
 beside 'zc-plot: what was measured is above the picture, which has all of an interval; a point is hollow if it is unsafe'; ( begin; need python3
 	sed -n 1p "$reports" | exits 0 env PATH="$bin:$PATH" python3 "$plot"
 	printf '%b' "$(sed -n '/^set multiplot/p' script)" | grep '"server 10.0.0.2, port 2222, interface eth0, 3 rounds of 2 s, instrument: soak"'
@@ -161,7 +171,7 @@ beside 'zc-plot: what cannot be drawn is one line'; ( begin; need python3
 	    python3 -c 'import os, pty, sys; m, s = pty.openpty(); os.set_inheritable(m, True); os.dup2(s, 1); os.execv(sys.argv[1], sys.argv[1:])' "$plot" good
 ) & later
 beside "zc-plot: of $(scale 150 1500) mutated reports none makes gnuplot start a process or open a file to write"; ( begin; need python3 gnuplot strace
-	python3 "$TOP/tests/helpers/plot_fuzz.py" "$plot" "$reports" "$(new_seed)" "$(scale 150 1500)" >script
+	python3 "$TOP/tests/helpers/plots.py" "$plot" fuzz "$reports" "$(new_seed)" "$(scale 150 1500)" >script
 	printf '%s\n' 'system("true")' 'set print "/dev/full"' >>script # the trace has what is looked for
 	# shellcheck disable=SC2046
 	strace $(strace --seccomp-bpf -f true 2>/dev/null && echo --seccomp-bpf) -f -e signal=none -e trace=execve,fork,vfork,clone,clone3,open,openat,creat -o trace gnuplot script >/dev/null

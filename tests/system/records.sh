@@ -5,7 +5,13 @@
 # seconds: 4
 . "$TOP/tests/lib.sh"
 
-sessions() { awk -f "$TOP/tests/helpers/sessions" -v dir="$PWD/$1" ${2:+-v change=$2} "$TOP/tests/helpers/comparisons"; }
+all=$(seq "$(grep -c '^== ' "$TOP/tests/helpers/comparisons")")
+sessions()
+{
+	mkdir "$1"
+	( cd "$1" && mkdir $all )
+	awk -f "$TOP/tests/helpers/sessions" -v dir="$PWD/$1" ${2:+-v change=$2} "$TOP/tests/helpers/comparisons"
+}
 sessions records
 
 # run_commands FILE: prints each command of a record, and what it prints now
@@ -32,8 +38,9 @@ run_commands()
 		[ $status -eq 0 ] || echo "! $status"
 	done <"$1"
 }
-for record in $(ls records | sort -n); do
-	it "$(cat "records/$record/title")"; ( begin
+for record in $all; do
+	read -r title <"records/$record/title"
+	it "$title"; ( begin
 		! grep -q ' | \.' "records/$record/want" || need jq
 		cd "records/$record"
 		untraced run_commands want >got
@@ -48,7 +55,7 @@ it 'for any files: properties'; ( begin; need jq
 	# compared DIRECTORY: the runs of all comparisons, a line for each
 	compared()
 	{
-		for record in $(ls "$1" | sort -n); do
+		for record in $all; do
 			( cd "$1/$record" && "$zcc" --json --compare ${2-$([ ! -e old ] || echo old)} new 2>/dev/null ) || :
 		done | jq -c '.comparison // {runs: []} | [(.sessions // 1) + (.against_sessions // 0), .rounds, .runs]'
 	}
@@ -65,7 +72,7 @@ it 'for any files: properties'; ( begin; need jq
 	# doubts DIRECTORY FACTOR: how many runs were unsafe or not measured, of how many, times a factor
 	doubts()
 	{
-		for record in $(ls "$1" | sort -n); do
+		for record in $all; do
 			[ ! -e "$1/$record/old" ] || "$zcc" --compare "$1/$record/old" "$1/$record/new" 2>/dev/null || :
 		done | sed -n 's/\(.*\) in \([0-9]*\) of \([0-9]*\) runs\{0,1\}:.*/\1 \2 \3/p' | awk -v by="$2" '{ $(NF - 1) *= by; $NF *= by } 1'
 	}

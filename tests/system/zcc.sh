@@ -232,7 +232,7 @@ beside 'zcs is killed in mid-transfer: the report has the figures so far, those 
 	wait_until grep -q '^ *stream 2  *[1-9]' text.out
 	start_zcc events --idle -t 60 --pace 20m -I 0.1 --json-stream
 	wait_until grep -q '"event":"interval"' events.out
-	start_zcc rounds -t 0.2 -b 1k,2k -r 1000 --save rounds.zc
+	start_zcc rounds -t 0.2 --pace 20m -b 1k,2k -r 1000 --save rounds.zc
 	wait_until counts -ge 2 grep -c '	sent=' rounds.zc
 	kill -STOP $ZCS
 	wait_until acked

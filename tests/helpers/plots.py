@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Usage: plot_fuzz.py ZC-PLOT REPORTS SEED NUMBER >SCRIPT.  Gives zc-plot so many reports with values of all kinds in the
+"""Usage: plots.py ZC-PLOT draw FILE...                         writes what zc-plot gives gnuplot of each report to FILE.script
+       plots.py ZC-PLOT fuzz REPORTS SEED NUMBER >SCRIPT    gives zc-plot so many reports with values of all kinds in the
 place of others, and prints what it gives gnuplot, in which each number of a data block must be one."""
 
 import contextlib
@@ -15,7 +16,7 @@ import re
 import sys
 from types import SimpleNamespace
 
-path, reports, seed, number = sys.argv[1:]
+path, what, *rest = sys.argv[1:]
 sys.dont_write_bytecode = True
 loader = importlib.machinery.SourceFileLoader("zc_plot", path)
 plot = importlib.util.module_from_spec(importlib.util.spec_from_loader("zc_plot", loader))
@@ -39,6 +40,15 @@ seen = lambda command, input, **_: scripts.append(input.decode()) or SimpleNames
 plot.subprocess.run = seen
 plot.shutil.which = lambda name: name
 plot.write_picture = lambda path, picture: None
+if what == "draw":
+    for name in rest:
+        scripts.clear()
+        sys.argv = ["zc-plot", "-o", "made", name]
+        plot.main()
+        with open(name + ".script", "w", encoding="utf-8") as file:
+            file.write("".join(scripts))
+    sys.exit()
+reports, seed, number = rest
 rng, failed = random.Random(int(seed)), 0
 with open(reports, encoding="utf-8") as file:
     good = [json.loads(line) for line in file]
