@@ -67,21 +67,6 @@ END
 for how in 192.0.2.1 no.such.host.invalid '::1 -4'; do
 	check "zcs --bind $how: one line, exit 1" fails "^zcs: cannot listen on ${how% -4} port 0: " timeout 20 "$zcs" -p 0 --bind $how
 done
-beside '--allow: bits of an IPv6 network'; ( begin
-	[ -n "$ipv6" ] && [ -n "$OWN_NETWORK" ] || skip_check 'needs root, ip(8), network namespaces and IPv6'
-	for a in 7f::1 80::1 ff::1 100::1; do
-		ip -6 address add 2001:db8:0:$a/128 dev lo nodad
-		met() { ip -6 route show table local | grep -q "2001:db8:0:$a"; }
-		wait_until met
-	done
-	start_zcs --allow 2001:db8:0:80::/57
-	exits 0 "$zcc" -s 2001:db8:0:80::1 -p "$PORT" -q ../tiny
-	exits 0 "$zcc" -s 2001:db8:0:ff::1 -p "$PORT" -q ../tiny
-	for a in 7f::1 100::1; do
-		fails 'does not serve this address' "$zcc" -s 2001:db8:0:$a -p "$PORT" -q ../tiny
-	done
-) & later
-
 # --allow.
 beside '--allow: its clients are served; zcc on another address prints why, by each method and option, and zcs a line'; ( begin
 	start_zcs --allow 127.0.0.2 --allow=127.0.16.0/20

@@ -91,6 +91,18 @@ for kind in pipe pty socket; do
 		counts -ge 10 grep -c ' [0-9.]*-[0-9.]*  *[0-9,]* ' zcs.out
 	) & later
 done
+beside 'zcs: a second SIGTERM ends it while nobody reads'; ( begin
+	start_full zcs pipe sh -c 'echo $$ >zcs/pid; exec "$@" 2>zcs.log' sh "$BIN/zcs" -p 0 -I 0.01 --json
+	wait_until grep -q listening zcs.log
+	read_port zcs.log
+	exits 0 timeout 20 "$BIN/zcc" -s 0 -p "$PORT" -t 0.3 --pace 20m --congestion reno
+	kill -TERM "$full"
+	wait_until only_waits
+	sleep 0.3 # the same signal at once is the same request
+	kill -TERM "$full"
+	ended "$full"
+	not grep stdout zcs.log
+) & later
 beside 'zcs: lines about clients on the full pipe of its stdout hold up nobody'; ( begin
 	start_full zcs pipe+ "$BIN/zcs" -p "$((20000 + $$ % 10000))" -d
 	PORT=$((20000 + $$ % 10000))

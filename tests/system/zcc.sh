@@ -6,36 +6,6 @@
 
 head -c 300000 /dev/urandom >file
 
-beside 'zcc and zcs, whose reports nobody reads, end on a second SIGTERM'; ( begin
-	mkfifo unread unread.zcs
-	exec 7<>unread 8<>unread.zcs
-	echo 'out=$1; shift; exec "$@" >$out' >to
-	ON='sh to unread.zcs' start_zcs -I 0.01 --json
-	FROM='sh to unread' start_zcc held --json -I 0.01 -P 8 -t 60 --pace 2m
-	is_full() { not dd if=/dev/zero of="$1" bs=4096 count=1 oflag=nonblock 2>/dev/null; }
-	# A short report would fit in what room its last page has.
-	wait_until_full()
-	{
-		wait_until is_full "$1"
-		not dd if=/dev/zero of="$1" bs=1 count=4096 oflag=nonblock 2>/dev/null
-	}
-	wait_until_full unread
-	only_waits() { counts -eq 3 entries_in "/proc/$1/fd"; } # for who reads
-	ends_by_second()
-	{
-		kill -TERM "$1"
-		wait_until only_waits "$1"
-		sleep 0.3 # the same signal at once is the same request
-		kill -TERM "$1"
-		ended "$1"
-	}
-	ends_by_second $held
-	not grep stdout held.err
-	start_zcc other -t 60 -q --pace 20m
-	wait_until_full unread.zcs
-	ends_by_second $ZCS
-	not grep stdout zcs.err
-) & later
 options='SO_RCVBUF, .100000\|SO_SNDBUF, .200000\|TCP_MAXSEG, .1000\|TCP_NODELAY, .1\|SO_MAX_PACING_RATE\|TCP_CONGESTION'
 for how in '-P 3 ../file' '--request 10 -n 3'; do
 	beside "zcc $how: each connection has -i, -o, --mss, --nodelay, --pace and --congestion before it is made, and -B; or none"
