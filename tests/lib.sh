@@ -63,7 +63,7 @@ ok() { conclude $?; }
 # ) & later
 # A check in a directory of its own, beside $most_beside - 1 others at most; `together` waits for all that are left.
 most_beside=8 cells=0 cell='' running=0 check_log=check.log lab=''
-mkfifo .over
+[ -p .over ] || mkfifo .over
 exec 6<>.over # the numbers of those that have ended
 beside()
 {
