@@ -136,7 +136,7 @@ static long script_wake(long number, const void *word, int what, int n)
 
 static struct soaker *two_soakers(void)
 {
-	static _Alignas(128) char place[sizeof(struct soaker) + 2 * sizeof(struct soak_cpu)];
+	static _Alignas(128) char place[sizeof(struct soaker) + 3 * sizeof(struct soak_cpu)];
 	struct soaker *s = (struct soaker *)(void *)place;
 
 	memset(place, 0, sizeof(place));
