@@ -66,7 +66,7 @@ static void test_rates(void)
 	struct counters to = {
 		.ns = 3000000000,
 		.total = {2000, 4000, 6000, 8000, 10000, {50, [CPU_IDLE] = 150}, 5, 9, 12, 8}};
-	struct rates r;
+	struct rates r = {.cpu = {0}};
 
 	counters_rates(&from, &to, &r);
 	ok(isnan(r.packets_out), "a rate of what was not known at one end is unknown");

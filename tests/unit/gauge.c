@@ -367,7 +367,7 @@ static void test_start(void)
 			      the.profiles, the.starts);
 		gauge_close(&g);
 	}
-	expect(all, "a measurement that is started twice: no load, no profile, event; lines");
+	expect(all, "a measurement that is started twice: its baseline, its reasons and its lines");
 }
 
 static void start_by_clock(void *never_idle)

@@ -19,7 +19,7 @@ static char *read_file(const char *path, size_t *size)
 	const char *text = is_types ? the.types : is_config ? the.config : NULL;
 
 	*size = is_types ? the.types_size : text != NULL ? strlen(text) : 0;
-	return text != NULL ? memcpy(malloc(*size + 1), text, *size + 1) : NULL;
+	return text != NULL ? memcpy(alloc_or_die(1, *size + 1, "file"), text, *size + 1) : NULL;
 }
 
 #define file_read_all(path, size) read_file(path, size)

@@ -317,6 +317,17 @@ static void sample(int i, uint32_t tid, uint16_t size)
 	__atomic_store_n(&page->data_head, page->data_head + sizeof(record), __ATOMIC_RELEASE);
 }
 
+/* One that there is. */
+static struct profile *opened(void)
+{
+	const char *missing, *why;
+	struct profile *p = open_two(&missing, &why);
+
+	if (p == NULL)
+		abort();
+	return p;
+}
+
 static void test_profile(void)
 {
 	const struct perf_event_mmap_page *page = (void *)the.page[1];
@@ -330,10 +341,10 @@ static void test_profile(void)
 	the.symbols = "0000000000001000 T one\n";
 	the.no_cycles = ENOENT;
 	the.rate = "100";
-	p = open_two(&missing, &why);
+	p = opened();
 	is(the.calls, "files;cycles 100;cycles 100;timer 100;timer 100;",
 	   "CPUs that count no cycles are sampled by a timer, as often as may be");
-	is(profile_event(p), "timer", "which is said");
+	is(profile_event(p), "timer", "and it has that name");
 	sample(0, 7, 24);
 	sample(1, 7, 24);
 	sample(1, 8, 4);
@@ -368,7 +379,7 @@ static void test_profile(void)
 	ok(open_two(&missing, &why) == NULL && strstr(the.calls, "timer") == NULL,
 	   "cycles that may not be counted are no reason for a timer");
 	the.no_cycles = 0;
-	p = open_two(&missing, &why);
+	p = opened();
 	is(the.calls, "files;cycles 100;close 100;cycles 100;close 101;cycles 100;cycles 100;",
 	   "a trial is closed");
 	profile_close(p);
