@@ -211,6 +211,15 @@ void *alloc_or_die(size_t n, size_t size, const char *what)
 	return p;
 }
 
+char *copy_or_die(const char *text, const char *what)
+{
+	char *copy = strdup(text);
+
+	if (copy == NULL)
+		die_errno("%s", what);
+	return copy;
+}
+
 /*
  * Output.
  */

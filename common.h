@@ -125,6 +125,9 @@ const char *plural(uint64_t n);
  */
 void *alloc_or_die(size_t n, size_t size, const char *what);
 
+/* Returns a copy of a text, to be freed by free(3), or dies likewise. */
+char *copy_or_die(const char *text, const char *what);
+
 /*
  * Output.  Nobody waits for who reads it: what a pipe, a terminal or a socket does not take at once is queued, for stdout
  * and stderr alike, and is written in wait_until(), wait_signal() and sleep_ns().  Whole rows for which a queue of 1 MiB

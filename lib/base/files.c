@@ -33,7 +33,7 @@ static char *follow_or_die(int link, const struct stat *st, const char *behind, 
  */
 static struct place place_find_or_die(const char *path)
 {
-	char *names = strcpy(alloc_or_die(strlen(path) + 1, 1, path), path), *next = names, *to;
+	char *names = copy_or_die(path, path), *next = names, *to;
 	struct place p = {.dir = open_retry(".", O_PATH)};
 	bool is_led = false; /* by a link that is the last name, to a file that must exist */
 	struct stat st;
@@ -66,7 +66,7 @@ static struct place place_find_or_die(const char *path)
 			die("cannot write %s: not a regular file", path);
 		}
 	}
-	p.name = strcpy(alloc_or_die(strlen(p.name) + 1, 1, path), p.name);
+	p.name = copy_or_die(p.name, path);
 	free(names);
 	return p;
 }

@@ -55,15 +55,10 @@ void plan_close(struct plan *p)
 	*p = (struct plan){.n = 0};
 }
 
-static char *copy_of(const char *text)
-{
-	return strcpy(alloc_or_die(strlen(text) + 1, 1, "a plan"), text);
-}
-
 void plan_set_value(struct plan_run *run, int key, const char *value)
 {
 	free(run->value[key]);
-	run->value[key] = copy_of(value);
+	run->value[key] = copy_or_die(value, "a plan");
 }
 
 const char *plan_value(const struct plan_run *run, int key)
@@ -106,7 +101,7 @@ void plan_set(struct plan *p, const char *key, const char *fmt, ...)
 		if (p->fact == NULL)
 			die_errno("a plan");
 		f = &p->fact[p->facts++];
-		*f = (struct fact){.key = copy_of(key)};
+		*f = (struct fact){.key = copy_or_die(key, "a plan")};
 	}
 	free(f->value);
 	va_start(ap, fmt);
@@ -245,7 +240,7 @@ void plan_fail(struct plan *p, int i, const char *why)
 	p->failure = reallocarray(p->failure, (size_t)p->failures + 1, sizeof(*p->failure));
 	if (p->failure == NULL)
 		die_errno("a plan");
-	p->failure[p->failures++] = copy_of(why);
+	p->failure[p->failures++] = copy_or_die(why, "a plan");
 	plan_add(p, i, &(struct ends){.sent = NULL});
 }
 

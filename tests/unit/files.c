@@ -90,6 +90,30 @@ static void test_opening(void)
 	unlink("file");
 }
 
+/* As many links as path_resolution(7) allows, and one more. */
+static void test_links(void)
+{
+	char link[16], to[16] = "file";
+	int i;
+
+	file_replace_or_die("file", print_new, "old\n");
+	for (i = 1; i <= 41; i++) {
+		snprintf(link, sizeof(link), "link%d", i);
+		ok(symlink(to, link) == 0, "link %d", i);
+		strcpy(to, link);
+	}
+	file_replace_or_die("link40", print_new, "40\n");
+	ok(is_file("file", 0644, "40"), "file_replace: 40 links are followed");
+	ok(died(replace_file, "link41") == EXIT_FAILURE, "file_replace: 41 links are not");
+	has(printed, "cannot write link41: Too many levels of symbolic links",
+	    "which an error says");
+	for (i = 1; i <= 41; i++) {
+		snprintf(link, sizeof(link), "link%d", i);
+		unlink(link);
+	}
+	unlink("file");
+}
+
 static void test_writing(const char *dir)
 {
 	sigset_t now;
@@ -110,6 +134,11 @@ static void test_writing(const char *dir)
 	ok(died(replace_partly, "file") == EXIT_FAILURE && is_file("file", 0600, "late") &&
 		   strstr(printed, "cannot write file: File too large") != NULL,
 	   "file_replace: what cannot be written whole replaces no file");
+	snprintf(path, sizeof(path), "up%s/none", strrchr(dir, '/'));
+	ok(symlink(path, "dangling") == 0 && died(replace_file, "dangling") == EXIT_FAILURE &&
+		   unlink("none") == -1 && unlink("dangling") == 0,
+	   "file_replace: a link must lead to a file");
+	has(printed, "cannot write dangling: No such file or directory", "which an error says");
 	unlink("up");
 	unlink("link");
 	unlink("file");
@@ -128,6 +157,15 @@ static void flip_file(void)
 	}
 }
 
+/* A link of root is followed, as a user 65534. */
+static void replace_as_other(void *path)
+{
+	if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0)
+		_exit(EXIT_USAGE);
+	file_replace_or_die(path, print_new, "new\n");
+	exit(EXIT_SUCCESS);
+}
+
 static void test_race(void)
 {
 	const char *title =
@@ -143,7 +181,12 @@ static void test_race(void)
 	file_replace_or_die("victim", print_new, "old\n");
 	ok(mkdir("theirs", 0755) == 0 && chown("theirs", 65534, 65534) == 0 && chdir("theirs") == 0,
 	   "another user has a directory");
-	ok(symlink("..", "link") == 0 && lchown("link", 65534, 65534) == 0 &&
+	ok(symlink("mine", "link") == 0 &&
+		   close(open("mine", O_CREAT | O_WRONLY | O_CLOEXEC, 0644)) == 0 &&
+		   died(replace_as_other, "link") == EXIT_SUCCESS && is_file("mine", 0644, "new") &&
+		   unlink("mine") == 0 && unlink("link") == 0,
+	   "file_replace: a link of root is followed for all");
+	ok(symlink("..", "link") == 0 && lchown("link", 1, 1) == 0 &&
 		   died(replace_file, "link/victim") == EXIT_FAILURE && unlink("link") == 0,
 	   "file_replace: another user's link to a directory is not followed either");
 	pid = fork();
@@ -175,6 +218,7 @@ static void test_files(void)
 	test_opening();
 	test_writing(dir);
 	test_failures();
+	test_links();
 	test_race();
 	ok(chdir(before) == 0 && rmdir(dir) == 0 && open_files() == files,
 	   "files are closed, and file_replace leaves no other file");

@@ -121,6 +121,15 @@ static void note(struct plan *p, const char *words)
 		{.help = "Options:\n"},
 		{"", "new", "SIZE", "a", OPTION_AT(struct send_options, SIZE, mss), .max = 1e9},
 		{"", "server", "HOST", "a", OPTION_AT(struct send_options, TEXT, server)},
+		{"", "one", "N", "a", OPTION_AT(struct send_options, INT, mss), .max = 9,
+		 .is_list = 1, .is_one = true},
+		{"", "both", "N", "a", OPTION_AT(struct send_options, INT, mss), .max = 9,
+		 .is_list = 2, .is_one = true},
+		{"", "each", "N", "a", OPTION_AT(struct send_options, INT, mss), .max = 9,
+		 .is_list = 3},
+		{"", "many", "WORD", "a", OPTION_AT(struct send_options, TEXT, title),
+		 .is_repeated = true},
+		{"", "part", "P", "a", OPTION_AT(struct send_options, PERCENT, seconds), .max = 9},
 		{"x", NULL, NULL, "a", OPTION_AT(struct send_options, FLAG, nodelay)},
 		{.help = "Output:\n", .is_neutral = true},
 		{"", "gone", .instead = "another"},
@@ -147,19 +156,21 @@ static void test_new_option(void)
 
 	plan_close(&plan);
 	note(&before, "--other 2 --server a");
-	note(&plan, "--new 64k --server a --other 0 -x");
+	note(&plan,
+	     "--new 64k --server a --other 0 -x --one 3 --both 1,2 --each 4 --many b --part 0.5");
 	plan.before = plan.kept = &before; /* as with --save and --against of one file */
 	capture(STDOUT_FILENO);
 	comparison_print(&c, NULL);
-	has(captured(),
-	    "\n--new differs: default before, 65536 now\n-x differs: default before, given now\n",
-	    "new options are compared, one without a name, too");
+	has(captured(), "\n--new differs: default before, 65536 now\n", "a new option is compared");
+	has(printed, "\n-x differs: default before, given now\n", "so is one without a name");
 	ok(strstr(strstr(printed, "--new differs") + 1, "--new differs") == NULL,
 	   "and once, where the file that is compared with is that of --save");
 	ok(strstr(printed, "other differs") == NULL, "an option of the output is not compared");
 	capture(STDOUT_FILENO);
 	report_json_open(&j, "start", &rep, NULL);
-	has(captured(), "\"options\":{\"new\":65536,\"server\":\"a\",\"x\":true}",
+	has(captured(),
+	    "\"options\":{\"new\":65536,\"server\":\"a\",\"one\":3,\"both\":[1,2],\"each\":[4],"
+	    "\"many\":[\"b\"],\"part\":0.5,\"x\":true}",
 	    "JSON has the options that were given in the table's order, without defaults");
 	plan_close(&before);
 	note(&before, "--server a --new 65536");
