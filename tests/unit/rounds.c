@@ -127,6 +127,7 @@ static const char *save(char *path, const struct plan_kind *kind, double load)
 
 static void begin_json(struct json *j, void *unused)
 {
+	(void)unused;
 	json_report_open(j);
 	json_open(j, "comparison", '{');
 }
