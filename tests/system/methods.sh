@@ -386,6 +386,54 @@ done <<END
 2 EPERM kernel.io_uring_disabled forbids it: set that sysctl to 0
 0 ENOSYS this kernel has none, or a seccomp filter hides it
 END
+# A stand-in for a kernel that has TLS: tests/helpers/preload/tls.c.  tls.sh has the kernel's own.
+beside 'zcc --tls and zcs --tls: each cipher, what encrypts, records and errors; another cipher, and what the kernel lacks, are named'; ( begin; need jq
+	preloaded tls || skip_check 'no library can be preloaded'
+	# with_tls BY LACKS
+	with_tls() { ON="env LD_PRELOAD=$PWD/tls.so TLS_BY=$1 TLS_LACKS=$2"; }
+	with() { $ON "$zcc" -s 0 -p "$PORT" --congestion reno -n 2 "$@"; }
+	while read -r cipher by is; do
+		with_tls "$by" 0
+		start_zcs -1 --tls="$cipher"
+		exits 0 with --json --tls="$cipher" ../file
+		exits 0 wait "$ZCS"
+		jq -e --arg cipher "$cipher" --arg by "$is" '.end | .bytes_agree and .sum_received.bytes == 600000 and
+		    all(.sum_sent, .sum_received; .tls_cipher == $cipher and (.tls_by // "") == $by and .tls_version == "1.3") and
+		    .sum_received.tls_records == 256 and .sum_received.tls_decrypt_errors == 7 and
+		    .sum_received.tls_expect_no_pad == 1 and .sum_sent.tls_records % 256 == 0 and .sum_sent.tls_records > 0' out
+	done <<-END
+		aes-128-gcm Sw software
+		aes-256-gcm Device device
+		chacha20-poly1305 SwDevice
+	END
+	start_zcs --tls
+	exits 0 with ../file # without TLS
+	fails 'rejected: the server has another cipher, or lacks this one (zcs --tls)$' with --tls=aes-256-gcm ../file
+	wait_until grep ': --tls: its hello is not encrypted by aes-128-gcm: zcc has another cipher, after 0 bytes$' zcs.err
+	[ "$(grep -c ' 2 files' zcs.out)" -eq 1 ]
+	# zcs tries both ways at the start.
+	while IFS=';' read -r lacks why; do
+		with_tls Sw "$lacks"
+		case $lacks in
+		*[12])
+			fails "^zcc: .*: --tls: $why$" with --tls ../file
+			fails "^zcs: --tls: $why$" timeout 20 $ON "$BIN/zcs" -p 0 --tls
+			;;
+		*)
+			start_zcs -1 --tls
+			with_tls Sw 0
+			fails 'rejected: the server has another cipher, or lacks this one (zcs --tls)$' with --tls ../file
+			exits 1 wait "$ZCS"
+			grep ": --tls: $why, after 0 bytes$" zcs.err
+			;;
+		esac
+	done <<-END
+		2:1;this kernel lacks aes-128-gcm: load its modules by modprobe(8): gcm, ctr and ghash-generic
+		22:2;this kernel's TLS 1.3 lacks aes-128-gcm
+		12:3;Cannot allocate memory
+		107:4;the other end closed the connection before both were ready
+	END
+) & later
 together
 it '--tls on a kernel without TLS: zcc and zcs say at the start what is missing, and the way out'; ( begin; need strace
 	for how in 'zcs -p 0 --tls' "zcc -s 0 -p $PORT --tls=aes-256-gcm small"; do
