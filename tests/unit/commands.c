@@ -1,0 +1,289 @@
+/* Commands that are compared: lib/command/commands.  What the gauge does is made up, and printed in its order. */
+#include "lib/compare/rounds.h"
+#include "lib/load/gauge.h"
+#include "lib/report/periods.h"
+
+#include "tests/unit/unit.h"
+
+static bool measuring;     /* the gauge measures */
+static const char *others; /* how they keep the machine busy; NULL: they do not */
+static int stops;          /* the signal that ends the wait for an idle machine; 0: none */
+static double took;        /* seconds of the next command */
+static const char *unsafe; /* `?` for each of the next runs whose load is unsafe */
+
+static void said(const char *what)
+{
+	dprintf(STDERR_FILENO, "[%s]", what);
+}
+
+static const char *wait_idle(_Atomic int *stop)
+{
+	said("wait");
+	*stop = stops;
+	return others;
+}
+
+static void start(double seconds)
+{
+	dprintf(STDERR_FILENO, "[start %g]", seconds);
+	measuring = true;
+}
+
+static void stop(void)
+{
+	said("stop");
+	measuring = false;
+}
+
+/* Two CPUs, of which a half was busy. */
+static void load(struct load *l)
+{
+	l->load = 0.5;
+	l->uncertainty = 0.01;
+	l->cpus = 2;
+	l->seconds = took++;
+	l->unsafe = *unsafe == '?' ? UNSAFE_STEAL : 0;
+	unsafe += *unsafe != '\0';
+	strcpy(l->instrument, LOAD_BY_IDLE);
+	said("load");
+}
+
+/* Says it once behind each line of a command, however often the gauge reads meanwhile. */
+static void end(void)
+{
+	const off_t at = lseek(STDERR_FILENO, 0, SEEK_CUR);
+	char last = 0;
+
+	if (pread(STDERR_FILENO, &last, 1, at - 1) == 1 && last == '\n')
+		said("end");
+}
+
+static const struct load *load_each(unsigned reasons)
+{
+	static struct load each[2];
+
+	load_init(&each[0]);
+	each[0].load = 0.75;
+	each[1] = each[0];
+	dprintf(STDERR_FILENO, "[each %u]", reasons);
+	return each;
+}
+
+static void say(bool is_interval)
+{
+	said(is_interval ? "say of an interval" : "say");
+}
+
+/* NOLINTBEGIN(bugprone-reserved-identifier) */
+#define gauge_prepare_or_die(g, s)      ((g)->setup = (s), (g)->file.cpus.n = 2, said("prepare"))
+#define gauge_close(g)                  said("close")
+#define gauge_wait_idle(g, setup, stop) wait_idle(stop)
+#define gauge_measures(g)               measuring
+#define gauge_start(g, seconds)         start(seconds)
+#define gauge_stop(g)                   stop()
+#define gauge_begin(g, interface)       said("begin")
+#define gauge_end(g)                    end()
+#define gauge_after(g, stop)            said("after")
+#define gauge_load(g, l)                load(l)
+#define gauge_load_each(g, unsafe)      load_each(unsafe)
+#define gauge_say(g, l, is_interval)    say(is_interval)
+#define command_figures_of(usage)       ((struct command_figures){.user = 0.25, .system = 0.5})
+#undef LENGTH
+#include "lib/command/commands.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+static _Atomic int ended; /* the signal that ends the comparison */
+static struct command_options opt;
+static struct commands c;
+
+/* Options of a comparison of these commands, "this|that"; the first is a single operand. */
+static void init(const char *list)
+{
+	static const struct gauge_setup setup = {.idle = 1, .what = "command"};
+	static const struct options_given given;
+	static char text[COMMANDS_MAX][256];
+	static const struct option_row row = {.letters = "", .name = "vs"};
+	static char *words[2];
+	const char *next;
+	int i;
+
+	opt = (struct command_options){.show_output = true, .compare.rounds = 1};
+	c = (struct commands){
+		.opt = &opt, .setup = &setup, .stop = &ended, .line = "line", .given = &given};
+	ended = 0;
+	measuring = false;
+	others = NULL;
+	took = 1;
+	unsafe = "";
+	for (i = 0; (next = next_of(&list)) != NULL; i++) {
+		strcpy(text[i], next);
+		if (i > 0)
+			commands_take(&row, text[i], &opt);
+	}
+	words[0] = text[0];
+	commands_settle(&opt, words);
+}
+
+/* Runs the comparison, and prints with it what it returns. */
+static void compare(void)
+{
+	const int out = dup(STDOUT_FILENO);
+	char why[DIE_MAX];
+	const char *error;
+
+	fflush(stdout);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	error = commands_run(&c, why);
+	report_flush();
+	fflush(stdout);
+	dup2(out, STDOUT_FILENO);
+	close(out);
+	dprintf(STDERR_FILENO, "\nreturns %s, signal %d\n\n", error != NULL ? error : "no error",
+		ended);
+}
+
+static void test_order(void)
+{
+	capture(STDERR_FILENO);
+	init("echo a >&2|echo b >&2");
+	opt.compare.rounds = 2;
+	opt.prepare = "echo p";
+	opt.conclude = "echo c";
+	compare();
+	init("echo a >&2|echo b >&2");
+	others = "other programs take the CPUs";
+	compare();
+	init("echo a >&2");
+	unsafe = "?";
+	opt.compare.retries = 1;
+	c.per_cpu = true;
+	compare();
+	init("echo a >&2|echo b >&2");
+	opt.compare.dry = true;
+	compare();
+	expect(captured(),
+	       "each run is prepared, measured and concluded, with the idle machine before it");
+}
+
+static void test_failures(void)
+{
+	capture(STDERR_FILENO);
+	init("exit 3");
+	opt.conclude = "exit 4"; /* it runs all the same */
+	compare();
+	init("echo its reason >&2; exit 3");
+	opt.show_output = false;
+	compare();
+	init("exit 3|true");
+	opt.show_output = false;
+	compare();
+	init("echo a >&2");
+	opt.prepare = "exit 5";
+	compare();
+	init("echo a >&2");
+	opt.conclude = "exit 6";
+	compare();
+	init("/no/such/file");
+	opt.no_shell = true;
+	split(&opt);
+	compare();
+	init("true");
+	c.json = true;
+	commands_die(&c, "no round is complete");
+	report_flush();
+	expect(captured(), "what fails ends the comparison, and is named");
+}
+
+static void on_signal(int sig)
+{
+	ended = sig;
+}
+
+/* The commands send signals to this process. */
+static void test_signals(void)
+{
+	signal(SIGINT, on_signal);
+	capture(STDERR_FILENO);
+	init("(trap '' INT; trap 'echo it ends >&2; exit' TERM; sleep 9 & kill -INT $PPID; wait) & wait");
+	compare();
+	init("trap '' INT TERM; kill -INT $PPID; kill -TERM $PPID; sleep 2; echo it survives >&2");
+	compare();
+	init("echo a >&2");
+	opt.prepare = "trap 'echo it ends; exit' TERM; sleep 9 & kill -INT $PPID; wait";
+	compare();
+	init("echo a >&2");
+	others = "it is busy";
+	stops = SIGINT;
+	compare();
+	stops = 0;
+	expect(captured(), "a signal ends the command, what it has left, and the comparison");
+}
+
+static int counts(const char *text, const char *what)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, what)) != NULL; text++)
+		n++;
+	return n;
+}
+
+static void test_json(void)
+{
+	const char *text;
+
+	capture(STDERR_FILENO);
+	init("echo a|echo b");
+	c.json = true;
+	compare();
+	text = captured();
+	ok(counts(text, "\"start\":{") == 1 && counts(text, "\"run\":") == 2 &&
+		   counts(text, "\"comparison\":{") == 1,
+	   "only the first of the runs has the environment");
+	has(text, "\"run\":2,\"command\":\"echo b\",\"seconds\":2,",
+	    "a run has its number and command");
+	ok(counts(text, "\"load_by_cpu\":[{\"cpu\":0,\"load_percent\":75") == 2,
+	   "in JSON each CPU has its load");
+}
+
+static void take_too_many(void *list)
+{
+	init(list);
+	while (opt.n < COMMANDS_MAX)
+		commands_take(&(struct option_row){.letters = "", .name = "vs"},
+			      (char[]){"one more"}, &opt);
+}
+
+/* Of commands with `+` between them. */
+static void settle(void *list)
+{
+	char *at;
+
+	for (at = list; (at = strchr(at, '+')) != NULL;)
+		*at = '|';
+	init(list);
+}
+
+static void settle_none(void *none)
+{
+	init("true|false");
+	commands_settle(&opt, none);
+}
+
+static void test_usage(void)
+{
+	static char text[] = "a b", more[] = "c";
+	static char *no_words[] = {NULL}, *one[] = {text, NULL}, *two[] = {text, more, NULL};
+
+	ok(died(take_too_many, (char[]){"true"}) == 2, "64 commands are too many");
+	has(printed, "--vs: more than 63 commands", "the line has how many there may be");
+	ok(died(settle_none, no_words) == 2, "a comparison needs a command");
+	expect_deaths(settle, " \t\n|true+\t|true+true|a+b+b",
+		      "commands that are empty, or given twice, are refused");
+	is(command_join(one), "a b", "a single word is a command line as it is");
+	is(command_join(two), "'a b' c", "several words are quoted");
+	opt = (struct command_options){.n = 0};
+	ok(!commands_settle(&opt, one), "one command alone is no comparison");
+}
+
+TESTS(test_order, test_failures, test_signals, test_json, test_usage)
