@@ -127,24 +127,17 @@ static void init(const char *list)
 /* Runs the comparison, and prints with it what it returns. */
 static void compare(void)
 {
-	const int out = dup(STDOUT_FILENO);
 	char why[DIE_MAX];
-	const char *error;
+	const char *error = commands_run(&c, why);
 
-	fflush(stdout);
-	dup2(STDERR_FILENO, STDOUT_FILENO);
-	error = commands_run(&c, why);
 	report_flush();
+	printf("\nreturns %s, signal %d\n\n", error != NULL ? error : "no error", ended);
 	fflush(stdout);
-	dup2(out, STDOUT_FILENO);
-	close(out);
-	dprintf(STDERR_FILENO, "\nreturns %s, signal %d\n\n", error != NULL ? error : "no error",
-		ended);
 }
 
 static void test_order(void)
 {
-	capture(STDERR_FILENO);
+	capture_all();
 	init("echo a >&2|echo b >&2");
 	opt.compare.rounds = 2;
 	opt.prepare = "echo p";
@@ -167,7 +160,7 @@ static void test_order(void)
 
 static void test_failures(void)
 {
-	capture(STDERR_FILENO);
+	capture_all();
 	init("exit 3");
 	opt.conclude = "exit 4"; /* it runs all the same */
 	compare();
@@ -203,7 +196,7 @@ static void on_signal(int sig)
 static void test_signals(void)
 {
 	signal(SIGINT, on_signal);
-	capture(STDERR_FILENO);
+	capture_all();
 	init("(trap '' INT; trap 'echo it ends >&2; exit' TERM; sleep 9 & kill -INT $PPID; wait) & wait");
 	compare();
 	init("trap '' INT TERM; kill -INT $PPID; kill -TERM $PPID; sleep 2; echo it survives >&2");
@@ -219,30 +212,21 @@ static void test_signals(void)
 	expect(captured(), "a signal ends the command, what it has left, and the comparison");
 }
 
-static int counts(const char *text, const char *what)
-{
-	int n = 0;
-
-	for (; (text = strstr(text, what)) != NULL; text++)
-		n++;
-	return n;
-}
-
 static void test_json(void)
 {
 	const char *text;
 
-	capture(STDERR_FILENO);
+	capture_all();
 	init("echo a|echo b");
 	c.json = true;
 	compare();
 	text = captured();
-	ok(counts(text, "\"start\":{") == 1 && counts(text, "\"run\":") == 2 &&
-		   counts(text, "\"comparison\":{") == 1,
+	ok(occurrences(text, "\"start\":{") == 1 && occurrences(text, "\"run\":") == 2 &&
+		   occurrences(text, "\"comparison\":{") == 1,
 	   "only the first of the runs has the environment");
 	has(text, "\"run\":2,\"command\":\"echo b\",\"seconds\":2,",
 	    "a run has its number and command");
-	ok(counts(text, "\"load_by_cpu\":[{\"cpu\":0,\"load_percent\":75") == 2,
+	ok(occurrences(text, "\"load_by_cpu\":[{\"cpu\":0,\"load_percent\":75") == 2,
 	   "in JSON each CPU has its load");
 }
 

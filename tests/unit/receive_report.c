@@ -5,6 +5,20 @@
 
 #include "tests/unit/unit.h"
 
+static int put_error;  /* with which what is printed cannot be queued; 0: it can */
+static bool was_a_row; /* the last that was printed, which may be dropped */
+
+static int put(bool is_row)
+{
+	was_a_row = is_row;
+	fflush(stdout);
+	errno = put_error;
+	return put_error != 0 ? -1 : 0;
+}
+
+#define report_put(is_row) put(is_row)
+#include "lib/receive/report.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+
 static const _Atomic int running;
 
 /* A server with that report, and a client of it. */
@@ -143,4 +157,84 @@ static void test_json(void)
 	    "a group without a summary has an object if it is not small, and no error of another");
 }
 
-TESTS(test_clients, test_groups, test_json)
+static void group(void)
+{
+	report_group(&rep, &f, &stalls, true);
+}
+
+static void replies(void)
+{
+	report_replies(&rep, &f, 2, NULL);
+}
+
+static void row(void)
+{
+	interval(false);
+}
+
+static void print_with(void *error)
+{
+	put_error = *(const int *)error;
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	client();
+}
+
+/* What cannot be written, for now or for good, and rows for which there is no room. */
+static void test_losses(void)
+{
+	static const int passing[] = {ENOSPC, EDQUOT, EFBIG, EIO, EAGAIN};
+	void (*const rows[])(void) = {row, replies};
+	int other = EPIPE;
+	size_t i;
+
+	for (i = 0; i < LENGTH(passing); i++) {
+		init(false);
+		rep.json.depth = 2;
+		put_error = passing[i];
+		capture_all();
+		client();
+		client();
+		captured();
+		ok(occurrences(printed, "output that cannot be written is lost") == 1 &&
+			   rep.failed && rep.json.depth == 0,
+		   "a loss that may pass is named once, and ends the object: %d", passing[i]);
+	}
+	opt.once = true;
+	ok(died(print_with, (void *)passing) == 1, "with -1 it ends zcs");
+	opt.once = false;
+	ok(died(print_with, &other) == 1, "as does another error");
+	has(printed, "stdout: Broken pipe", "which is named");
+	for (i = 0; i < LENGTH(rows); i++) {
+		init(false);
+		put_error = ENOBUFS;
+		capture(STDOUT_FILENO);
+		rows[i]();
+		captured();
+		ok(!rep.intervals.begun && was_a_row && !rep.failed,
+		   "a row for which there is no room is dropped, with its heading: %zu", i);
+	}
+	begin_object();
+	interval(false);
+	captured();
+	ok(rep.json.depth == 0, "an object that only a dropped row has begun is not begun");
+	put_error = 0;
+	capture(STDOUT_FILENO);
+	init(false);
+	client();
+	ok(was_a_row, "a summary may be dropped");
+	opt.once = true;
+	client();
+	ok(!was_a_row, "but not with -1");
+	opt.once = false;
+	opt.json = JSON_OBJECTS;
+	group();
+	ok(was_a_row, "nor an object that has not begun");
+	interval(false);
+	group();
+	ok(!was_a_row, "but one that has");
+	report_replies(&rep, &f, 0, &(struct reply_total){.silent = 1});
+	ok(!was_a_row, "and the total of replies, may not");
+	captured();
+}
+
+TESTS(test_clients, test_groups, test_json, test_losses)

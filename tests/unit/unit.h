@@ -199,6 +199,16 @@ static inline struct plan_kind *guarded_kind(const struct plan_kind *of)
 }
 #endif
 
+/* How often a text has another. */
+static inline int occurrences(const char *text, const char *what)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, what)) != NULL; text++)
+		n++;
+	return n;
+}
+
 /* How many descriptors this process has open: a function that opens one must close it. */
 static inline int open_files(void)
 {
@@ -214,6 +224,7 @@ static char printed[1 << 16];
 
 static struct {
 	int fd, before, file;
+	int out; /* the stdout that there was, if it is captured, too; 0: it is not */
 } capturing;
 
 /*
@@ -233,11 +244,24 @@ static inline void capture(int fd)
 		abort();
 }
 
+/* The same of stderr and stdout. */
+static inline void capture_all(void)
+{
+	capture(STDERR_FILENO);
+	capturing.out = dup(STDOUT_FILENO);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
 static inline const char *captured(void)
 {
 	ssize_t n;
 
 	fflush(stdout);
+	if (capturing.out > 0) {
+		dup2(capturing.out, STDOUT_FILENO);
+		close(capturing.out);
+		capturing.out = 0;
+	}
 	n = pread(capturing.file, printed, sizeof(printed) - 1, 0);
 	printed[n > 0 ? n : 0] = '\0';
 	dup2(capturing.before, capturing.fd);
