@@ -446,6 +446,7 @@ it 'zcs without --tls: a client that says hello gets no answer, and a line has a
 	printf '\27\3\3\0\25\1\2\3\4\5' | "$HELPERS/net" send "$PORT" >got || :
 	[ ! -s got ]
 	wait_until grep 'is it zcc --tls? then this zcs needs --tls, too: ended, after 0 bytes' zcs.err
+	stop_zcs
 ); ok
 for option in --raw --mptcp '--request 10'; do
 	check_usage "--tls and ${option% 10} cannot be used together" zcc -s 0 --tls $option

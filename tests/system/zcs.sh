@@ -25,6 +25,7 @@ beside 'a row every 5 s while data flows'; ( begin
 	wait_until grep -q '^127' zcs.out
 	cat zcs.out
 	grep -Eqx ' +0\.0-5\.[0-9] +[0-9,]+ +[0-9.]+ [MG]bit/s' zcs.out
+	stop_zcs
 ) & later
 beside 'a stall that begins in the warm-up counts from its end on'; ( begin
 	start_zcs
@@ -34,6 +35,7 @@ beside 'a stall that begins in the warm-up counts from its end on'; ( begin
 	cat zcs.out
 	grep -q ' bytes of warm-up' zcs.out
 	awk '{ for (i = 1; i < NF; i++) if ($i == "in") ok = $(i + 1) > 0.5 } END { exit !ok }' zcs.out
+	stop_zcs
 ) & later
 for how in '-t 60' '--bytes 100g' '--raw -t 60'; do
 	beside "zcs -1: zcc $how that is killed, or fails, is an error; that is interrupted once, it is none"; ( begin
@@ -73,6 +75,7 @@ beside 'zcs that is stopped while a warm-up ends: what waits in its socket then 
 	}
 	all_warm() { sends | "$HELPERS/net" send "$PORT" | grep '^bytes=0 .* warmup=51200 '; }
 	all_warm || all_warm || all_warm # it may take longer to stop zcs on a busy machine
+	stop_zcs
 ) & later
 for how in c R; do
 	beside "zcs -1: who only looks whether the port is open, and $([ $how = c ] && echo closes || echo resets), is no client"; ( begin
@@ -145,6 +148,7 @@ beside 'zcs that lacks the memory for its buffer: zcc is told, not that it may b
 	fails "rejected: the server lacks what its method needs (zcs -m, which says more there)$" \
 	    "$zcc" -s 0 -p "$PORT" -n 1000 ../file
 	grep '^zcs: 127.*: -m read: Cannot allocate memory, after 0 bytes$' zcs.err
+	stop_zcs
 ) & later
 status=0
 "$zcs" -p 0 >&- 2>closed || status=$?
@@ -218,12 +222,14 @@ beside '-B 0: if that CPU has gone, that costs a line, and the client is served'
 	cat zcs.err
 	[ "$(grep -c '^zcs: 127\.0\.0\.1:[0-9]*: served on any CPU: cannot bind to CPU 0: Invalid argument$' zcs.err)" -eq 2 ]
 	kill $launched
+	stop_zcs
 ) & later
 beside 'zcs -i and -o: the receive and the send buffer of connections'; ( begin; need ss
 	start_zcs -i 70000 -o 80000
 	hold_clients held -n 1
 	met() { ss -tmn "sport = :$PORT" | grep -q 'rb140000,.*tb160000,'; }
 	wait_until met
+	stop_zcs
 ) & later
 beside 'zcs --raw: any bytes are counted, a single one too, and nothing is answered'; ( begin
 	start_zcs --raw
@@ -235,6 +241,7 @@ beside 'zcs --raw: any bytes are counted, a single one too, and nothing is answe
 		wait_until counts -eq 1 summaries "^127.0.0.1:.*$what"
 	done
 	one_line zcs.err
+	stop_zcs
 ) & later
 beside 'zcs raises the limit of its descriptors as far as it may, and an ignored SIGHUP stays ignored (nohup)'; ( begin
 	# shellcheck disable=SC3045 # every shell that is /bin/sh somewhere knows -S
