@@ -1,4 +1,5 @@
 /* Commands that are compared: lib/command/commands.  What the gauge does is made up, and printed in its order. */
+#define KEEPS_FILES /* of shell_open(), to the end of the program */
 #include "lib/compare/rounds.h"
 #include "lib/load/gauge.h"
 #include "lib/report/periods.h"
