@@ -181,6 +181,7 @@ static void test_failures(void)
 	opt.no_shell = true;
 	split(&opt);
 	compare();
+	free(opt.words[0]);
 	init("true");
 	c.json = true;
 	commands_die(&c, "no round is complete");
