@@ -94,11 +94,9 @@ static void set_bufsize_or_die(int fd, int name, const char *what, const char *l
 /* A socket of IPv6 has both options: that of IPv4 is for mapped addresses. */
 static void set_dscp_or_die(int fd, int dscp)
 {
-	const bool v4 = sock_set(fd, IPPROTO_IP, IP_TOS, dscp << 2) == 0;
-	const bool v6 = sock_set(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2) == 0;
-
-	if (!v4 && !v6)
+	if (sock_set(fd, IPPROTO_IP, IP_TOS, dscp << 2) != 0)
 		die_errno("--dscp %d", dscp);
+	sock_set(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2); /* fails on a socket of IPv4 */
 }
 
 void sock_set_options_or_die(int fd, const struct sock_options *o)

@@ -115,6 +115,7 @@ siege()
 	for turn in 1 2 3 4 5; do
 		least=$(rss)
 		"$net" random -a 127.0.0.21 -n "$(scale 200 2000)" -s 7 "$PORT"
+		[ "$mode" != reply ] || exits 0 "$zcc" -q -s 0 -p "$PORT" --request 1 -n 5000
 		wait_until counts -le "$files" fds
 		! sanitized && [ "$(rss)" -gt $((least + 160)) ] || break
 	done

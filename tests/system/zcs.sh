@@ -34,6 +34,7 @@ beside 'a stall that begins in the warm-up counts from its end on'; ( begin
 	wait_until [ -s zcs.out ]
 	cat zcs.out
 	grep -q ' bytes of warm-up' zcs.out
+	paste -sd ' ' zcs.out | grep -Eq 'the +first +at [01]\.[0-9]+ s'
 	awk '{ for (i = 1; i < NF; i++) if ($i == "in") ok = $(i + 1) > 0.5 } END { exit !ok }' zcs.out
 	stop_zcs
 ) & later
@@ -82,6 +83,7 @@ for how in c R; do
 		start_zcs -1 --json -d
 		"$HELPERS/net" send -$how "$PORT" </dev/null
 		wait_until grep -q 'closed without sending anything$' zcs.err
+		grep -Eq '^zcs: 127\.0\.0\.1:[0-9]+: connected$' zcs.err
 		exits 0 "$zcc" -s 0 -p "$PORT" ../file
 		exits 0 wait $ZCS
 		one_line zcs.out

@@ -225,6 +225,27 @@ static void test_due(void)
 	}
 }
 
+/* A client that asked, and took the reply: acknowledgements may be late. */
+static void test_moved(void)
+{
+	struct client_end c;
+	int tries = 0;
+
+	server_open(1);
+	c = connect_from("127.0.0.1");
+	if (write(c.fd, "abcd", 4) != 4 || write(c.place->sock, "0123456789", 10) != 10)
+		abort();
+	do {
+		sleep_ns(5000000);
+		places.looked_ns = 0;
+		places_look(&places);
+	} while (c.place->moved < 14 && ++tries < 1000);
+	ok(c.place->moved == 14, "a client has moved what it sent, and what it acknowledged: %ju",
+	   (uintmax_t)c.place->moved);
+	client_close(c);
+	close(listener);
+}
+
 static void test_log(void)
 {
 	bool all = true;
@@ -240,4 +261,4 @@ static void test_log(void)
 	   "after 10 s lines are printed again, and the number of those that were not");
 }
 
-TESTS(test_lists, test_allow, test_room, test_no_need, test_due, test_log)
+TESTS(test_lists, test_allow, test_room, test_no_need, test_due, test_moved, test_log)

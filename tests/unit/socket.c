@@ -3,9 +3,19 @@
 #include <arpa/inet.h>
 #include <limits.h>
 #include <net/if.h>
-#include <netinet/tcp.h>
 
 #include "tests/unit/unit.h"
+
+static char asked[8192]; /* the last question to the kernel for a route */
+
+static ssize_t ask(int fd, const void *message, size_t len, int flags)
+{
+	memcpy(asked, message, len);
+	return send(fd, message, len, flags);
+}
+
+#define send ask
+#include "lib/net/socket.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 /* An address with port 80; that of no family if the text is none. */
 static struct sockaddr_storage address(const char *text)
@@ -47,6 +57,84 @@ static void test_addresses(void)
 	ok(open_files() == files, "the lookup of an interface leaves no descriptor open");
 }
 
+/* The attribute of the last question, of so many bytes; NULL: it has none. */
+static const void *attribute(int type, size_t len)
+{
+	struct route_message *m = (struct route_message *)asked;
+	const struct rtattr *a = (const struct rtattr *)(const void *)m->rest;
+	int left = (int)RTM_PAYLOAD(&m->nh);
+
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == type)
+			return RTA_PAYLOAD(a) == len ? RTA_DATA(a) : NULL;
+	return NULL;
+}
+
+static bool has_attribute(int type, const void *value, size_t len)
+{
+	const void *data = attribute(type, len);
+
+	return data != NULL && memcmp(data, value, len) == 0;
+}
+
+/* Sockets to the loopback address: bound to it, and to the interface; and neither. */
+static void test_routes(void)
+{
+	static const char *const address_of[] = {"127.0.0.1", "::1"};
+	const struct rtmsg *rt = &((struct route_message *)asked)->rt;
+	const unsigned lo = if_nametoindex("lo");
+	struct sockaddr_storage peer, own;
+	socklen_t size;
+	const void *host;
+	size_t len;
+	char name[IF_NAMESIZE];
+	int fd, k, mark = 7;
+
+	for (k = 0; k < 2; k++) {
+		peer = own = address(address_of[k]);
+		size = sizeof(own);
+		host = k == 0 ? (const void *)&((struct sockaddr_in *)&peer)->sin_addr
+			      : &((struct sockaddr_in6 *)&peer)->sin6_addr;
+		len = k == 0 ? 4 : 16;
+		((struct sockaddr_in *)&own)->sin_port = 0;
+		fd = socket(peer.ss_family, SOCK_STREAM, 0);
+		if (bind(fd, (struct sockaddr *)&own, size) != 0) {
+			close(fd);
+			continue; /* there is no IPv6 */
+		}
+		getsockname(fd, (struct sockaddr *)&own, &size);
+		sock_set_options_or_die(fd, &(struct sock_options){.dscp = 10});
+		if (sock_set(fd, SOL_SOCKET, SO_MARK, mark) != 0)
+			mark = 0; /* no privilege */
+		sock_interface(fd, (struct sockaddr *)&peer, name);
+		is(name, "lo", "the route to %s has its interface", address_of[k]);
+		ok(rt->rtm_family == peer.ss_family && rt->rtm_dst_len == 8 * len &&
+			   rt->rtm_src_len == 8 * len && rt->rtm_tos == 40,
+		   "the question has its family, lengths and class: %s", address_of[k]);
+		ok(has_attribute(RTA_DST, host, len) && has_attribute(RTA_SRC, host, len),
+		   "and both addresses: %s", address_of[k]);
+		ok(has_attribute(ROUTE_PROTOCOL, "\6", 1) &&
+			   has_attribute(ROUTE_DPORT, &((struct sockaddr_in *)&peer)->sin_port,
+					 2) &&
+			   has_attribute(ROUTE_SPORT, &((struct sockaddr_in *)&own)->sin_port, 2),
+		   "and TCP with both ports: %s", address_of[k]);
+		ok((mark == 0 || has_attribute(RTA_MARK, &mark, sizeof(mark))) &&
+			   attribute(RTA_OIF, sizeof(lo)) == NULL,
+		   "and the mark, and no interface: %s", address_of[k]);
+		sock_set_options_or_die(fd, &(struct sock_options){.device = "lo"});
+		sock_interface(fd, (struct sockaddr *)&peer, name);
+		ok(has_attribute(RTA_OIF, &lo, sizeof(lo)), "but that which was set: %s",
+		   address_of[k]);
+		close(fd);
+		fd = socket(peer.ss_family, SOCK_STREAM, 0);
+		sock_interface(fd, (struct sockaddr *)&peer, name);
+		ok(has_attribute(RTA_SRC, host, len) && attribute(ROUTE_SPORT, 2) == NULL &&
+			   attribute(RTA_MARK, sizeof(mark)) == NULL,
+		   "without an address the kernel's choice is asked for: %s", address_of[k]);
+		close(fd);
+	}
+}
+
 static void test_keep_alive(void)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -76,4 +164,4 @@ static void test_timeout(void)
 	close(fd);
 }
 
-TESTS(test_addresses, test_keep_alive, test_timeout)
+TESTS(test_addresses, test_routes, test_keep_alive, test_timeout)
