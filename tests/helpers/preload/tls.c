@@ -46,7 +46,8 @@ static int start(struct way *w, const char *p, socklen_t len)
 {
 	static const char none[12];
 	static int starts;
-	const int cipher = p[2], iv = cipher == 54 ? 12 : 8, key = cipher == 51 ? 16 : 32;
+	const int cipher = (unsigned char)p[2], iv = cipher == 54 ? 12 : 8,
+		  key = cipher == 51 ? 16 : 32;
 	const int salt = 12 - iv, size = 4 + iv + key + salt + 8;
 	int error = 0, n = 0;
 
@@ -93,7 +94,7 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 
 int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
-	static unsigned char asked[3];
+	static unsigned char asked[3] = {0};
 	const struct way *w = &connections[fd].way[name == RECEIVES ? RECEIVES : SENDS];
 
 	if (level != LEVEL)
@@ -146,7 +147,8 @@ FILE *fopen64(const char *path, const char *mode)
 	static char text[200];
 	static int asked;
 	const char *by = getenv("TLS_BY");
-	const int sw = strstr(by, "Sw") != NULL, device = strstr(by, "Device") != NULL;
+	const int sw = by != NULL && strstr(by, "Sw") != NULL;
+	const int device = by != NULL && strstr(by, "Device") != NULL;
 
 	if (strcmp(path, "/proc/net/tls_stat") != 0)
 		return CALL_REAL(fopen64, path, mode);
