@@ -1,6 +1,9 @@
 /* The runs of zcc as a plan: lib/send/trials. */
 #include "lib/send/trials.h"
 
+#include <malloc.h>
+#include <sys/prctl.h>
+
 #include "lib/send/sender.h"
 
 #include "tests/unit/unit.h"
@@ -217,4 +220,149 @@ static void test_remote(void)
 	}
 }
 
-TESTS(test_new_option, test_runs, test_options, test_vs, test_remote)
+/* Serves one connection after the other: with the receipt of a loop of two files, or with what it requests. */
+static void serve(int listener)
+{
+	static char buf[1 << 16];
+	uint64_t got;
+	uint32_t size;
+	ssize_t n;
+	int fd;
+
+	for (; (fd = accept(listener, NULL, NULL)) >= 0; close(fd)) {
+		for (got = 0; opt.request == NO_REQUEST && (n = read(fd, buf, sizeof(buf))) > 0;)
+			got += (uint64_t)n;
+		if (opt.request == NO_REQUEST && !opt.raw)
+			dprintf(fd, "bytes=%" PRIu64 " seconds=1\n", got - 16);
+		while (opt.request != NO_REQUEST &&
+		       recv(fd, &size, sizeof(size), MSG_WAITALL) == sizeof(size) &&
+		       write(fd, buf, ntohl(size)) >= 0 && opt.keep)
+			;
+	}
+}
+
+static void on_connected(void)
+{
+}
+
+/* Options of zcc, and what is wrong with its runs. */
+struct command {
+	const char *options, *error;
+};
+
+/* From here on each allocation is a map of its own: there is no room left between the older ones. */
+static void map_allocations(void)
+{
+	size_t size, maps;
+
+	mallopt(M_MMAP_THRESHOLD, 0);
+	for (size = 1 << 16; size > 8; size = size > 1040 ? size / 2 : size - 16)
+		do
+			maps = mallinfo2().hblks;
+		while (malloc(size) != NULL && mallinfo2().hblks == maps);
+}
+
+/* Runs zcc six times.  Ends with 0 if it then has the descriptors and maps that it had before, and with 77 without io_uring(7). */
+static void run_often(void *command)
+{
+	const struct command *c = command;
+	static char *argv[32];
+	const char *error = NULL;
+	char words[256], why[DIE_MAX];
+	int listener, fd = listen_and_connect(&listener), i, argc, first, files = 0;
+	struct sockaddr_in at;
+	socklen_t len = sizeof(at);
+	size_t mapped = 0;
+	pid_t server;
+
+	mallopt(M_ARENA_MAX, 1);
+	map_allocations();
+	getsockname(listener, (struct sockaddr *)&at, &len);
+	listen(listener, 64);
+	close(fd);
+	close(accept(listener, NULL, NULL));
+	dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+	snprintf(words, sizeof(words), "-s localhost -4 -p %d -q %s", ntohs(at.sin_port),
+		 c->options);
+	argc = words_of(words, argv);
+	first = options_parse(&opt, argc, argv);
+	server = fork();
+	if (server == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
+		serve(listener);
+	for (i = 0; i < 6; i++) {
+		struct run run;
+		struct send_report rep = {.opt = &opt};
+		struct trials all = {
+			.opt = &opt, .run = &run, .report = &rep, .connected = on_connected};
+
+		run_open(&run, &opt);
+		error = trials_run(&all, argv + first, argc - first, why);
+		run_close(&run);
+		if (error != NULL && strstr(error, "-m uring") != NULL)
+			_exit(77);
+		if (i == 2) { /* the first runs fill caches */
+			files = open_files();
+			mapped = mapped_bytes();
+		}
+	}
+	kill(server, SIGKILL);
+	/* The words of several runs last, and a sanitizer has maps of its own. */
+	if (opt.n_words > 1 || getenv("SANITIZE") != NULL)
+		mapped = mapped_bytes();
+	if (files != open_files() || mapped != mapped_bytes())
+		die("%d descriptors were %d, %zu bytes mapped %zu", open_files(), files,
+		    mapped_bytes(), mapped);
+	if (error != NULL ? *c->error == '\0' || strstr(error, c->error) == NULL
+			  : *c->error != '\0')
+		die("%s", error != NULL ? error : "no error");
+	_exit(EXIT_SUCCESS);
+}
+
+#define TWO   " -n 1 /proc/self/exe /proc/self/exe"
+#define SENDS "-P 2" TWO " -m "
+
+static void test_gives_back(void)
+{
+	static const struct command cases[] = {
+		{SENDS "sendfile", ""},
+		{SENDS "send", ""},
+		{SENDS "write --preload", ""},
+		{SENDS "mmap", ""},
+		{SENDS "splice", ""},
+		{SENDS "zerocopy", ""},
+		{SENDS "uring", ""},
+		{SENDS "uring-zc", ""},
+		{"-r 2 --vs -m_mmap_-P_3 --vs --preload_-m_send" TWO, ""},
+		{"--wait-server 9" TWO, ""},
+		{"missing -P 3" TWO, "skipped 1 of 3 files"},
+		{"-P 2" TWO " -n 2", ": the server received"},
+		{"--raw -t 0.02 -P 2 -I 0.01 /proc/self/exe", ""},
+		{"-O 9" TWO, "everything was sent before"},
+		{"-p 1" TWO, "cannot connect"},
+		{"-p 1 -r 2" TWO, "cannot connect"},
+		{"-r 2" TWO, ""},
+		{"--bind 127.0.0.1" TWO, ""},
+		{"--dry-run -r 2" TWO, ""},
+		{"--dry-run -r 2 --vs -k --vs -m_splice" TWO, ""},
+		{"--request 10 -n 9 -P 2", ""},
+		{"--request 10,1k -n 9", ""},
+		{"--request 0 -t 0.02 -I 0.01", ""},
+		{"--request 10 -n 9 -P 2 --keep -r 2", ""},
+		{"--request 10 -n 9 -p 1", "the first connections failed, refused"},
+	};
+	char title[256];
+	size_t i;
+	int status;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		snprintf(title, sizeof(title), "zcc %s: each run gives back what it took",
+			 cases[i].options);
+		status = died(run_often, (void *)&cases[i]);
+		if (status == 77)
+			skip(title, "io_uring");
+		else if (!ok(status == EXIT_SUCCESS, "%s", title))
+			printf("# %s\n", strrchr(printed, ':'));
+	}
+}
+
+TESTS(test_new_option, test_runs, test_options, test_vs, test_remote, test_gives_back)

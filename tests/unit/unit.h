@@ -219,6 +219,19 @@ static inline int open_files(void)
 	return n;
 }
 
+/* The bytes that this process has mapped: a function that maps some must unmap them. */
+static inline size_t mapped_bytes(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long from, to;
+	size_t n = 0;
+
+	while (fscanf(maps, "%lx-%lx%*[^\n]", &from, &to) == 2)
+		n += to - from;
+	fclose(maps);
+	return n;
+}
+
 /* What was printed, as captured() and died() return it. */
 static char printed[1 << 16];
 
