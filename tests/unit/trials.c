@@ -277,6 +277,7 @@ static void run_often(void *command)
 
 	mallopt(M_ARENA_MAX, 1);
 	map_allocations();
+	alarm(30);
 	getsockname(listener, (struct sockaddr *)&at, &len);
 	listen(listener, 64);
 	close(fd);

@@ -1,0 +1,185 @@
+/* The methods of zcc: lib/send/sender.c and uring.c. */
+#include "lib/send/sender.h"
+
+#include <pthread.h>
+
+#include "tests/unit/unit.h"
+
+#define MOST 3000001 /* bytes of the file: several windows of a sender that is one of four */
+
+static unsigned char file[MOST], got[2 * MOST + 1];
+static _Atomic int stop;
+
+static void *receive(void *sock)
+{
+	static size_t n;
+	ssize_t m;
+
+	for (n = 0; (m = read(*(int *)sock, got + n, sizeof(got) - n)) > 0;)
+		n += (size_t)m;
+	return &n;
+}
+
+/* Makes a sender, one of four.  Returns the other end of its connection. */
+static int open_pair(struct sender *s, const char *method, uint64_t chunk)
+{
+	int listener, sock = listen_and_connect(&listener), peer = accept(listener, NULL, NULL);
+
+	close(listener);
+	sender_open(s, &send_methods[method_place(method)], sock, chunk, 4, &stop);
+	return peer;
+}
+
+/* Ends with 0 if the kernel has the method. */
+static void try_method(void *method)
+{
+	const int fd = memfd_create("file", 0);
+	struct sender s;
+
+	open_pair(&s, method, 0);
+	_exit(ftruncate(fd, 1) == 0 && sender_send(&s, fd, 0, 1) == 1 ? 0 : 1);
+}
+
+/* Sends the begin of the file twice. */
+static void test_send(const char *method, int fd, uint64_t size, uint64_t chunk, bool in_memory)
+{
+	struct sender s;
+	int peer = open_pair(&s, method, chunk);
+	const uint64_t calls = 2 * ((size + s.chunk - 1) / s.chunk);
+	int64_t sent[2];
+	pthread_t thread;
+	void *n;
+
+	if (pthread_create(&thread, NULL, receive, &peer) != 0)
+		abort();
+	s.data = in_memory ? (char *)file : NULL;
+	sent[0] = sender_send(&s, fd, 0, size);
+	sent[1] = sender_send(&s, fd, 0, size);
+	sender_finish(&s);
+	shutdown(s.sock, SHUT_WR);
+	pthread_join(thread, &n);
+	ok(sent[0] == (int64_t)size && sent[1] == (int64_t)size && s.bytes == 2 * size &&
+		   *(size_t *)n == 2 * size && memcmp(got, file, size) == 0 &&
+		   memcmp(got + size, file, size) == 0,
+	   "-m %s -b %ju%s: %ju bytes arrive", method, (uintmax_t)chunk,
+	   in_memory ? " --preload" : "", (uintmax_t)size);
+	ok(s.method->has_buffer ? s.calls == calls : s.calls >= calls,
+	   "-m %s -b %ju: %ju bytes take so many calls", method, (uintmax_t)chunk, (uintmax_t)size);
+	ok(s.method->is_zerocopy
+		   ? s.zerocopy.sends == (double)calls && s.zerocopy.incomplete == 0 &&
+			     s.zerocopy.copied == (double)calls
+		   : isnan(s.zerocopy.sends),
+	   "-m %s -b %ju: zero-copy sends, all completed and copied", method, (uintmax_t)chunk);
+	close(peer);
+	sender_close(&s);
+}
+
+/* With nothing to complete a method waits, and does not spin; after a stop it sends nothing. */
+static void test_waits(const char *method, int fd)
+{
+	struct sender s;
+	const int peer = open_pair(&s, method, 0);
+	uint64_t from;
+
+	sender_send(&s, fd, 0, 1);
+	sender_finish(&s);
+	from = now_ns();
+	if (s.method->await != NULL)
+		s.method->await(&s);
+	ok(s.method->await == NULL || now_ns() - from > WAIT_MS * 1000000 / 2,
+	   "-m %s waits for completions", method);
+	stop = TIME_UP;
+	ok(sender_send(&s, fd, 0, 1) == 0 && s.bytes == 1, "-m %s sends nothing after a stop",
+	   method);
+	stop = 0;
+	close(peer);
+	sender_close(&s);
+}
+
+static void test_methods(void)
+{
+	static const uint64_t cases[][2] = {{1, 0},     {1000, 0},       {65536, 0},
+					    {65537, 0}, {1000, 100},     {70000, 7},
+					    {MOST, 0},  {MOST, 1000000}, {MOST, 1 << 20}};
+	const char *list = "sendfile|send|write|mmap|splice|zerocopy|uring|uring-zc", *method;
+	const int fd = memfd_create("file", 0);
+	size_t i;
+
+	for (i = 0; i < MOST; i++)
+		file[i] = (unsigned char)(i * i / 509);
+	if (write(fd, file, MOST) != MOST)
+		abort();
+	while ((method = next_of(&list)) != NULL) {
+		if (died(try_method, (void *)method) != 0) {
+			skip(method, "the kernel lacks it");
+			continue;
+		}
+		for (i = 0; i < LENGTH(cases); i++) {
+			test_send(method, fd, cases[i][0], cases[i][1], false);
+			if (send_methods[method_place(method)].has_buffer)
+				test_send(method, fd, cases[i][0], cases[i][1], true);
+		}
+		test_waits(method, fd);
+	}
+	close(fd);
+}
+
+/* The bytes of a call, and how many buffers of that size a sender has. */
+static void test_sizes(void)
+{
+	static const struct {
+		const char *method;
+		uint64_t chunk;
+		int streams;
+		size_t want;
+		unsigned slots;
+	} cases[] = {{"sendfile", 0, 9, 1 << 20, 1},
+		     {"send", 0, 9, 65536, 1},
+		     {"write", 7, 1, 7, 1},
+		     {"mmap", 0, 1, 4 << 20, 1},
+		     {"mmap", 0, 3, 21 * 65536, 1},
+		     {"mmap", 0, 100, 65536, 1},
+		     {"splice", 2 << 20, 1, 1 << 20, 1},
+		     {"zerocopy", 0, 1, 65536, 64},
+		     {"zerocopy", 0, 2, 65536, 32},
+		     {"zerocopy", 1 << 20, 2, 1 << 20, 2},
+		     {"zerocopy", 700000, 2, 700000, 2},
+		     {"zerocopy", 1, 1, 1, 64}};
+	struct sender s;
+	size_t i;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		sender_open(&s, &send_methods[method_place(cases[i].method)],
+			    socket(AF_INET, SOCK_STREAM, 0), cases[i].chunk, cases[i].streams,
+			    &stop);
+		ok(s.chunk == cases[i].want && s.slots == cases[i].slots,
+		   "-m %s -b %ju -P %d: %ju bytes, %u buffers", cases[i].method,
+		   (uintmax_t)cases[i].chunk, cases[i].streams, (uintmax_t)s.chunk, s.slots);
+		sender_close(&s);
+	}
+}
+
+static void test_failed(void)
+{
+	static const struct {
+		int error, why;
+		bool failed;
+	} cases[] = {{EINTR, 0, false},
+		     {EPIPE, 0, true},
+		     {EPIPE, TIME_UP, false},
+		     {EPIPE, 2, false},
+		     {EIO, 2, true}};
+	struct sender s = {.stop = &stop};
+	size_t i;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		stop = cases[i].why;
+		errno = cases[i].error;
+		ok(sender_failed(&s) == cases[i].failed,
+		   "%s after a stop by %d is a failure, or is none", strerror(cases[i].error),
+		   cases[i].why);
+	}
+	stop = 0;
+}
+
+TESTS(test_methods, test_sizes, test_failed)
