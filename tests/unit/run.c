@@ -8,6 +8,7 @@
 #include <sys/time.h>
 
 #include "lib/load/baseline.h"
+#include "lib/send/sender.h"
 #define KEEPS_FILES
 #include "tests/unit/unit.h"
 
@@ -121,6 +122,7 @@ static void test_find(void)
 	const struct send_options opt = {.server = "name", .port = "80"};
 	const struct send_options patient = {
 		.server = "name", .port = "80", .wait_server = 60, .timeout = 0.25};
+	const struct send_options brief = {.server = "name", .port = "80", .wait_server = 0.9};
 	struct run run = {.opt = &opt};
 	int listener, fd = listen_and_connect(&listener), i;
 	socklen_t len = sizeof(answer[0]);
@@ -142,10 +144,15 @@ static void test_find(void)
 	close(fd);
 	for (i = 0; i < 2; i++) /* its queue is short */
 		close(accept(listener, NULL, NULL));
+	listen(listener, 9);
 	run.opt = &patient;
 	fails = 2;
 	ok(target_wait(&t, &run) && memcmp(&t.addr, &answer[1], len) == 0 && fails == -1,
 	   "--wait-server: a name that cannot be resolved now is tried again");
+	run.opt = &brief;
+	fails = 1;
+	ok(target_wait(&t, &run) && fails == -1, "--wait-server: so it is in less than a second");
+	run.opt = &patient;
 	fd = target_find(&t, &run, 0, &sock);
 	len = sizeof(wait);
 	getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, &len);
@@ -208,16 +215,80 @@ static void test_death(void)
 	   "a thread that dies breaks its run, which has no figures, and not the program");
 }
 
+static void ends(void *worker)
+{
+}
+
+/* Waits for what never comes. */
+static void reads(void *worker)
+{
+	char c;
+
+	while (read(((struct worker *)worker)->connection, &c, 1) > 0)
+		;
+}
+
+static int handled;
+
+static uint64_t handle(void *arg, uint64_t now)
+{
+	handled++;
+	return NEVER;
+}
+
+/* Each run begins with nothing of the one before. */
+static void test_again(void)
+{
+	static const int stops[] = {0, TIME_UP, SIGINT};
+	const struct send_options opt = {.streams = 2};
+	struct worker worker[2];
+	struct run run = {.opt = &opt, .interface = "", .wake = -1};
+	struct event event = {0, handle};
+	int fd[2];
+	size_t i;
+
+	for (i = 0; i < LENGTH(stops); i++) {
+		run.is_broken = run.has_failed = run.has_died = true;
+		run.shut_ns = 1;
+		run.cport = i == 0 ? 0 : 7;
+		run_start(&run, ends, worker, sizeof(worker[0]), 2);
+		ok(!run.is_broken && !run.has_failed && !run.has_died && run.shut_ns == 0 &&
+			   run.measuring == 2 && run.end_ns - run.start_ns == 2000000000,
+		   "a run begins whole, and ends in its time");
+		while (run.running > 0)
+			sleep_ns(1000000);
+		run_step(&run, &event, 1, NULL);
+		run.stop = stops[i];
+		run_end(&run);
+		ok(handled == 0 && run.stop == (stops[i] > 0 ? stops[i] : 0) &&
+			   run.cport == (i == 0 ? 0 : 9),
+		   "a run that was stopped by %d: nothing is done after its end, the next has "
+		   "other ports, and a signal stays",
+		   stops[i]);
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
+		abort();
+	worker[0].connection = worker[1].connection = fd[0];
+	run_start(&run, reads, worker, sizeof(worker[0]), 0);
+	run_break(&run, "why");
+	run_end(&run);
+	ok(run.running == 0, "a broken run ends connections that cannot be reset, too");
+	close(fd[0]);
+	close(fd[1]);
+}
+
 int main(void)
 {
 	test_find();
 	test_death();
+	test_again();
 	test_interrupted();
 	ok(unsent_limit(0) == 0 && unsent_limit(1) == 1 && unsent_limit(2000000) == 100001 &&
 		   unsent_limit(1ull << 50) == INT_MAX,
 	   "with --pace what waits to be sent takes 0.05 s, and has no limit without");
 	ok(time_after(1000, 2.5) == 2500001000 && time_after(1000, 0) == NEVER &&
 		   interval_after(1000, 9000, 0.5) == 500001000 &&
+		   interval_after(1000, 500001000, 0.5) == 1000001000 &&
 		   interval_after(1000, 500009000, 0.5) == 1000009000,
 	   "a time after another, of which 0 seconds are no limit, and intervals are not made up");
 	test_host();

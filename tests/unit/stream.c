@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "lib/net/uring.h"
 #include "tests/unit/unit.h"
 
 /* What was measured lies between two marks; test_warmup() has each figure. */
@@ -216,11 +217,13 @@ static void test_late(void)
 static void test_failed_file(void)
 {
 	const struct file file = {.name = "directory", .fd = open("/", O_RDONLY), .size = 1};
-	const char *methods = "sendfile|send|write|mmap|splice|zerocopy", *method;
+	const char *methods = "sendfile|send|write|mmap|splice|zerocopy|uring|uring-zc", *method;
 	struct served served = {.n = 0};
 	struct run run;
 	char want[300], title[400];
 	const int s = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	struct uring ring;
+	bool lacks;
 
 	while ((method = next_of(&methods)) != NULL) {
 		struct send_options opt = {.loops = 1,
@@ -232,6 +235,14 @@ static void test_failed_file(void)
 		    setsockopt(s, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) < 0) {
 			skip(title, "there is no SO_ZEROCOPY");
 			continue;
+		}
+		if (strncmp(method, "uring", 5) == 0) {
+			lacks = uring_open(&ring, 4, false) != 0;
+			uring_close(&ring);
+			if (lacks) {
+				skip(title, "there is no io_uring");
+				continue;
+			}
 		}
 		work(&opt, &served, file, 0, &run);
 		snprintf(want, sizeof(want), "directory: -m %s cannot send it: ", method);

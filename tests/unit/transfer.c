@@ -51,7 +51,9 @@ static void test_cpus(const struct send_options *opt)
 		{1, {3}}, &idle, .windows = 8, .kind = &by_soaking};
 	t.result.sent.host.unsafe = UNSAFE_STEAL;
 	load_cpus(&t);
-	ok(t.result.n_cpus == 1 && t.result.cpu[0].figures.host.unsafe == UNSAFE_STEAL,
+	ok(t.result.n_cpus == 1 && t.result.cpu[0].id == 3 &&
+		   strcmp(t.result.cpu[0].role, "sender") == 0 &&
+		   t.result.cpu[0].figures.host.unsafe == UNSAFE_STEAL,
 	   "what makes the host's load unsafe makes that of each CPU unsafe");
 	free(t.result.cpu);
 	free(run.gauge.each);
@@ -119,6 +121,9 @@ int main(void)
 	is(cpu_role(&t, 3), "sender", "the CPU of a receiver on another host has no role here");
 	t.result.local = true;
 	is(cpu_role(&t, 3), "both", "a CPU may be that of both ends");
+	is(cpu_role(&t, 4), "", "another CPU has no role");
+	to_one.received.cpu = 4;
+	is(cpu_role(&t, 4), "receiver", "a CPU may be the receiver's alone");
 	boot_read(here);
 	ok(strlen(here) == 16 && strspn(here, "0123456789abcdef") == 16, "this boot has a hash");
 	test_host(here);
