@@ -232,6 +232,7 @@ static int handled;
 
 static uint64_t handle(void *arg, uint64_t now)
 {
+	(void)arg, (void)now;
 	handled++;
 	return NEVER;
 }

@@ -225,7 +225,7 @@ static void serve(int listener)
 {
 	static char buf[1 << 16];
 	uint64_t got;
-	uint32_t size;
+	uint32_t size = 0;
 	ssize_t n;
 	int fd;
 
@@ -253,13 +253,19 @@ struct command {
 /* From here on each allocation is a map of its own: there is no room left between the older ones. */
 static void map_allocations(void)
 {
+	static void **last, **one;
 	size_t size, maps;
 
 	mallopt(M_MMAP_THRESHOLD, 0);
 	for (size = 1 << 16; size > 8; size = size > 1040 ? size / 2 : size - 16)
-		do
+		do {
 			maps = mallinfo2().hblks;
-		while (malloc(size) != NULL && mallinfo2().hblks == maps);
+			one = malloc(size);
+			if (one == NULL)
+				abort();
+			*one = last;
+			last = one;
+		} while (mallinfo2().hblks == maps);
 }
 
 /* Runs zcc six times.  Ends with 0 if it then has the descriptors and maps that it had before, and with 77 without io_uring(7). */
@@ -270,7 +276,7 @@ static void run_often(void *command)
 	const char *error = NULL;
 	char words[256], why[DIE_MAX];
 	int listener, fd = listen_and_connect(&listener), i, argc, first, files = 0;
-	struct sockaddr_in at;
+	struct sockaddr_in at = {.sin_port = 0};
 	socklen_t len = sizeof(at);
 	size_t mapped = 0;
 	pid_t server;
