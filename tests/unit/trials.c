@@ -250,22 +250,21 @@ struct command {
 	const char *options, *error;
 };
 
-/* From here on each allocation is a map of its own: there is no room left between the older ones. */
+/* From here on each allocation is a map of its own: there is no room left between those of the heap, which is below. */
 static void map_allocations(void)
 {
 	static void **last, **one;
-	size_t size, maps;
+	size_t size;
 
 	mallopt(M_MMAP_THRESHOLD, 0);
 	for (size = 1 << 16; size > 8; size = size > 1040 ? size / 2 : size - 16)
 		do {
-			maps = mallinfo2().hblks;
 			one = malloc(size);
 			if (one == NULL)
 				abort();
 			*one = last;
 			last = one;
-		} while (mallinfo2().hblks == maps);
+		} while ((uintptr_t)one < (uintptr_t)sbrk(0));
 }
 
 /* Runs zcc six times.  Ends with 0 if it then has the descriptors and maps that it had before, and with 77 without io_uring(7). */
@@ -284,9 +283,9 @@ static void run_often(void *command)
 	pid_t server;
 
 	mallopt(M_ARENA_MAX, 1);
+	alarm(30);
 	if (is_mapped)
 		map_allocations();
-	alarm(30);
 	getsockname(listener, (struct sockaddr *)&at, &len);
 	listen(listener, 64);
 	close(fd);
