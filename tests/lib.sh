@@ -54,7 +54,7 @@ over()
 	{ set +x; } 2>/dev/null
 	[ -z "$lab" ] || kill $lab || :
 	[ -z "$TIMES" ] || echo "$check_from $(date +%s.%N) ${0##*/} $what" >>"$TIMES"
-	[ -z "$cell" ] || echo $cells >&6
+	[ -z "$cell" ] || { read_uptime; echo "$cells $uptime" >&6; }
 }
 ok() { conclude $?; }
 
@@ -64,7 +64,7 @@ ok() { conclude $?; }
 # A check in a directory of its own, beside $most_beside - 1 others at most; `together` waits for all that are left.
 most_beside=8 cells=0 cell='' running=0 check_log=check.log lab=''
 [ -p .over ] || mkfifo .over
-exec 6<>.over # the numbers of those that have ended
+exec 6<>.over # the numbers of those that have ended, and when
 beside()
 {
 	cells=$((cells + 1))
@@ -89,7 +89,7 @@ together()
 }
 collect() # the next that ends
 {
-	read -r next <&6
+	read -r next uptime <&6
 	eval "what=\$title_$next begun=\$begun_$next process=\$process_$next"
 	echo "# check: $what" >&2
 	running=$((running - 1)) check_log=cell.$next/check.log verdict=0
@@ -172,7 +172,7 @@ conclude()
 {
 	verdict=$1
 	[ -n "$what" ] && [ $verdict -ne 78 ] || return 0
-	read_uptime
+	[ "$check_log" != check.log ] || read_uptime
 	[ -n "$LONG" ] || [ $((uptime - begun)) -lt $((15 * SLOW)) ] || echo "# SLOW: $what: $((uptime - begun)) s"
 	if [ -s "$REPEATS" ]; then
 		echo "# REPEATED: $what: $(wc -l <"$REPEATS")"
