@@ -1,5 +1,8 @@
+#include "lib/load/baseline.h"
 #include "lib/load/cputime.h"
+#include "lib/load/idle_clock.h"
 #include "lib/load/kernel.h"
+#include "lib/load/soaker.h"
 
 static bool never_busy; /* the machine */
 
@@ -18,22 +21,99 @@ static int read_idle(const struct cpus *cpus, cpu_times *at, uint64_t *ns)
 	return cpus->n;
 }
 
-static bool never_runs; /* this thread, by its CPU clock: other programs have the CPU */
+/*
+ * A machine whose time goes on by a microsecond, of this thread, with each look at the clock, and by each sleep; a fifth
+ * of its idle time is iowait.
+ */
+static struct {
+	bool is_on;
+	double others;               /* the share of the time that other programs have */
+	bool is_blind, is_still;     /* the columns do not have this thread's work, or anything */
+	bool is_silenced, is_asleep; /* the clock is, or does not see what ends a sleep */
+	int missing, bound; /* a CPU without columns, and that of this thread; -1: none, all */
+	unsigned denied;    /* a set of CPUs */
+	const char *columns, *clock; /* why there are none; NULL: there are */
+	int reads, turns, clocks;    /* readings of the clock; turns; clocks that are open */
+	uint64_t now, ran;
+} the;
 
 static uint64_t read_clock(clockid_t clock)
 {
-	static int reads;
-
-	if (!never_runs || clock != CLOCK_THREAD_CPUTIME_ID)
+	if (!the.is_on)
 		return clock_ns(clock);
-	if (++reads > 200000000) /* whoever waits for it waits for ever */
+	if (++the.reads > 100000000) /* whoever waits for it waits for ever */
 		abort();
-	return 1;
+	if (clock == CLOCK_MONOTONIC_RAW) {
+		the.now += 1000;
+		the.ran += the.others < 1 ? 1000 : 0;
+	}
+	return clock == CLOCK_THREAD_CPUTIME_ID ? the.ran : the.now;
+}
+
+static struct idle_clock_cpu clock_counts[8];
+
+static void pass(uint64_t ns)
+{
+	the.now += ns;
+	if (!the.is_asleep && the.bound >= 0)
+		clock_counts[the.bound].interrupts++;
+}
+
+static double idle_seconds(bool is_blind)
+{
+	return 1e-9 *
+	       (fmax(0, 1 - the.others) * (double)the.now - (is_blind ? 0 : (double)the.ran));
+}
+
+static int read_columns(const struct cpus *cpus, cpu_times *at, uint64_t *ns)
+{
+	const double idle = idle_seconds(the.is_blind);
+	int i, n;
+
+	*ns = the.now;
+	memset(at, 0, ((size_t)cpus->n + 1) * sizeof(*at));
+	for (i = 0; i <= cpus->n && !the.is_still; i++) {
+		n = i < cpus->n ? 1 : cpus->n;
+		at[i][CPU_USER] = n * (1e-9 * (double)the.now - idle);
+		at[i][CPU_IDLE] = i < cpus->n && cpus->id[i] == the.missing ? NAN : n * 0.8 * idle;
+		at[i][CPU_IOWAIT] = n * 0.2 * idle;
+	}
+	return cpus->n;
+}
+
+static const char *open_clock(struct idle_clock *c, int last)
+{
+	c->cpu = clock_counts;
+	the.clocks += last == 5;
+	return the.clock;
+}
+
+static int run_on(int cpu)
+{
+	the.bound = cpu;
+	return the.denied & 1u << cpu ? -1 : 0;
 }
 
 #define clock_ns(clock) read_clock(clock)
+#define sleep_ns(ns)    (the.is_on ? pass(ns) : sleep_ns(ns))
+#define cpu_bind(cpu)   (the.is_on ? run_on(cpu) : (cpu_bind)(cpu))
+#define sched_getaffinity(p, n, set)                                                               \
+	(the.is_on ? (memset(set, 77, n), 0) : (sched_getaffinity)(p, n, set))
+#define sched_setaffinity(p, n, set)                                                               \
+	(the.is_on ? the.bound = *(const char *)(set) == 77 ? -1 : 0                               \
+		   : (sched_setaffinity)(p, n, set))
+#define device_lock(fd, seconds)  (the.turns += (fd) >= 0)
+#define busiest_find()            "; BUSIEST"
+#define cpu_times_check(cpus)     (the.columns)
+#define idle_clock_open(c, last)  open_clock(c, last)
+#define idle_clock_close(c)       (the.clocks--)
+#define idle_clock_is_silenced(c) (the.is_on ? the.is_silenced : (idle_clock_is_silenced)(c))
+#define idle_clock_seconds(c, cpu, n)                                                              \
+	(the.is_on ? idle_seconds(false) : (idle_clock_seconds)(c, cpu, n))
 #define cpu_times_read(cpus, whole, at, ns)                                                        \
-	(never_busy ? read_idle(cpus, at, ns) : (cpu_times_read)(cpus, whole, at, ns))
+	(the.is_on    ? read_columns(cpus, at, ns)                                                 \
+	 : never_busy ? read_idle(cpus, at, ns)                                                    \
+		      : (cpu_times_read)(cpus, whole, at, ns))
 
 /* The part itself, for what it has of its own. */
 #include "lib/load/idle.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
@@ -62,6 +142,10 @@ static void test_baseline(void)
 	w->at[0].cut = w->at[1].cut = w->at[2].cut = 0;
 	ok(near(share(w, 2, 0).tasks_sd, fabs(0.1 - 0.15) / sqrt(2)),
 	   "two windows without steps deviate by what they differ");
+	w->at[0].cut = w->at[1].cut = w->at[2].cut = 0.0004;
+	ok(near(share(w, 2, 0).tasks_sd, deviation_of((double[]){0.1, 0.15}, 2, 0.0001)),
+	   "each reading of windows has the variance of its steps");
+	w->at[0].cut = w->at[1].cut = w->at[2].cut = 0;
 	w->at[1].own = w->at[2].own = 0.02;
 	ok(near(share(w, 2, 0).tasks, b.tasks - 0.01) &&
 		   near(share(w, 2, 0).tasks_sd, fabs(0.1 - 0.15) / sqrt(2)),
@@ -193,16 +277,6 @@ static void test_clock(void)
 	free(c.cpu);
 }
 
-static void test_crowd(void)
-{
-	struct trial t;
-
-	never_runs = true;
-	t = try_cpu(NULL, 0, TRY_WORK_NS);
-	never_runs = false;
-	ok(t.worked == 0, "a trial ends though other programs leave it no time to work");
-}
-
 /* Each message with its longest values: each reason of the columns stands beside each of the clock. */
 static void test_messages(void)
 {
@@ -229,35 +303,130 @@ static void test_messages(void)
 	   "so do those about other programs");
 }
 
-/* The kernel here may measure or not: the trial says which, and why. */
+/* Two CPUs that were idle for 6 of 8 s, by the columns and by the clock, and a CPU that comes online. */
+static void test_sources(void)
+{
+	const struct cpus cpus = {2, {3, 5}};
+	struct idle_clock clock = {.cpu = clock_counts};
+	struct instrument in = {.online = 2};
+	struct load_sample at[3];
+
+	memset(&the, 0, sizeof(the));
+	the.is_on = true;
+	the.others = 0.25;
+	the.now = 8000000000;
+	read_all(&in, &cpus, at, false);
+	ok(near(at[1].spin, 6) && near(at[1].work, 1.2) && near(at[1].time, 8) &&
+		   near(at[2].spin, 12) && near(at[2].time, 16) && at[2].limits.now == 0,
+	   "idle time is that of both columns, of each CPU and of all");
+	in.clock = &clock;
+	read_all(&in, &cpus, at, false);
+	ok(near(at[1].spin, 6) && near(at[2].spin, 12) && at[1].work == 0 && at[2].work == 0,
+	   "the clock has no iowait");
+	in.online = 1;
+	read_all(&in, &cpus, at, false);
+	ok(at[0].limits.now == UNSAFE_CPU_ONLINE, "a CPU that came online is a reason");
+	the.is_on = false;
+}
+
+#define NO_COLUMNS "CPU 3 is in nohz_full"
+#define NO_CLOCK   "no BPF"
+#define CLOCK_ONLY "--idle=clock: "
+#define UNCOUNTED(cpu)                                                                             \
+	"--idle: /proc/stat cannot be read, or does not count CPU " cpu                            \
+	" (a container may have one of its own): "
+
+/* What a machine shows of its CPUs 3 and 5, and what follows: the source, or why idle time is not measured. */
 static void test_trial(void)
 {
+	static const struct {
+		const char *title, *program;
+		const struct instrument_kind *kind;
+		double others;
+		bool is_blind, is_still, is_silenced, is_asleep;
+		int missing;
+		unsigned denied, lacks;
+		const char *columns, *clock, *want;
+	} rows[] = {
+#define ROW(title, ...) {title, "zcc", &by_idle_time, .missing = -1, __VA_ARGS__}
+#define CLOCK_ROW(title, ...)                                                                      \
+	{                                                                                          \
+		title, "zcc", &by_clock, .missing = -1, __VA_ARGS__                                \
+	}
+		ROW("a kernel that counts", .want = "columns"),
+		ROW("other programs that go on", .others = 0.3, .want = "columns"),
+		ROW("one CPU of the two", .denied = 8, .want = "columns"),
+		ROW("no time to sleep", .others = 1, .lacks = UNSAFE_BASELINE_BUSY,
+		    .want = "--idle: CPU 5 never sleeps, since programs run, spin or soak there: "
+			    "give --wait-idle SECS; BUSIEST"),
+		ROW("too many programs", .others = 0.5, .is_blind = true,
+		    .lacks = UNSAFE_BASELINE_BUSY,
+		    .want = "--idle: the machine is busy, or others measure now: they had 50% of a "
+			    "CPU in a trial: give --wait-idle SECS; BUSIEST"),
+		{"no time to sleep on a server", "zcs", &by_idle_time, 1, .missing = -1,
+		 .lacks = UNSAFE_BASELINE_BUSY,
+		 .want = "--idle: CPU 5 never sleeps, since programs run, spin or soak there: start "
+			 "again when they rest; BUSIEST"},
+		ROW("columns that stand still", .is_still = true, .lacks = UNSAFE_NOT_MEASURED,
+		    .want = UNCOUNTED("5") "try -c"),
+		{"a CPU without columns", "cyclesoak", &by_idle_time, .missing = 3,
+		 .want = UNCOUNTED("3") "omit --idle"},
+		ROW("columns that lack work, and no clock", .is_blind = true, .clock = NO_CLOCK,
+		    .want = "--idle: the kernel does not measure the idle time of CPU 5; " NO_CLOCK
+			    "; or try -c"),
+		ROW("columns that lack work", .is_blind = true, .want = "clock"),
+		ROW("no columns", .columns = NO_COLUMNS, .want = "clock"),
+		ROW("neither", .columns = NO_COLUMNS, .clock = NO_CLOCK,
+		    .want = "--idle: " NO_COLUMNS "; " NO_CLOCK "; or try -c"),
+		ROW("no CPU for this thread", .denied = 40,
+		    .want = "--idle: this program may run on none of the measured CPUs: check the "
+			    "cpuset, or choose others by --on-cpus; this program may not run on CPU "
+			    "3: check the cpuset, or choose others by --on-cpus; or try -c"),
+		CLOCK_ROW("a clock that counts", .want = "clock"),
+		CLOCK_ROW("no clock", .clock = NO_CLOCK, .want = CLOCK_ONLY NO_CLOCK),
+		CLOCK_ROW("a clock that is silenced", .is_silenced = true,
+			  .lacks = UNSAFE_NOT_MEASURED, .want = CLOCK_ONLY SILENCED),
+		CLOCK_ROW("a clock that sees no interrupts", .is_asleep = true,
+			  .want = CLOCK_ONLY "BPF programs do not see the interrupts that end the "
+					     "sleep of CPU 5"),
+	};
+	const struct cpus cpus = {2, {3, 5}};
+	char *const name = program_invocation_short_name;
+	struct instrument in;
 	const char *why;
-	cpu_mask before, after;
-	struct cpus online;
-	struct instrument in = {.kind = &by_idle_time};
-	bool tried;
+	size_t i;
 
-	cpus_online(&online);
-	sched_getaffinity(0, sizeof(before), before);
-	why = start(&in, &online);
-	tried = why == NULL;
-	ok(in.whole &&
-		   (tried || strstr(why, "never sleeps") != NULL ||
-		    strstr(why, "machine is busy") != NULL || strstr(why, "not measure") != NULL),
-	   "idle time is measured, or there is a line why not");
-	stop(&in);
-	in.kind = &by_clock;
-	why = start(&in, &online);
-	tried = why == NULL;
-	ok(tried == (in.clock != NULL) && in.kind == &by_clock &&
-		   (tried || strncmp(why, "--idle=clock: ", 14) == 0),
-	   "the clock counts, or there is a line why not");
-	stop(&in);
-	sched_getaffinity(0, sizeof(after), after);
-	ok(memcmp(before, after, sizeof(before)) == 0,
-	   "the trial leaves the thread on all its CPUs");
+	for (i = 0; i < LENGTH(rows); i++) {
+		memset(&the, 0, sizeof(the));
+		memset(clock_counts, 0, sizeof(clock_counts));
+		the.is_on = true;
+		the.others = rows[i].others;
+		the.is_blind = rows[i].is_blind;
+		the.is_still = rows[i].is_still;
+		the.is_silenced = rows[i].is_silenced;
+		the.is_asleep = rows[i].is_asleep;
+		the.missing = rows[i].missing;
+		the.denied = rows[i].denied;
+		the.columns = rows[i].columns;
+		the.clock = rows[i].clock;
+		the.bound = -1;
+		in = (struct instrument){.kind = rows[i].kind};
+		program_invocation_short_name = (char *)rows[i].program;
+		why = start(&in, &cpus);
+		program_invocation_short_name = name;
+		is(why != NULL ? why : in.kind->source, rows[i].want,
+		   "%s: idle time is measured, or not", rows[i].title);
+		ok(in.missing == rows[i].lacks && the.bound == -1 &&
+			   the.turns == (rows[i].missing < 0) &&
+			   (in.clock != NULL) == (strcmp(rows[i].want, "clock") == 0) &&
+			   the.clocks == (in.clock != NULL),
+		   "%s: a trial waits for its turn, leaves the thread on its CPUs, and keeps a clock that counts",
+		   rows[i].title);
+		stop(&in);
+		ok(in.clock == NULL && the.clocks == 0, "%s: the clock is closed", rows[i].title);
+	}
+	the.is_on = false;
 }
 
 TESTS(test_baseline, test_deviation, test_readings, test_elsewhere, test_away, test_width,
-      test_clock, test_crowd, test_messages, test_trial)
+      test_clock, test_sources, test_messages, test_trial)
