@@ -54,7 +54,7 @@ int main(void)
 			counts(
 				(struct burner_work){
 					.rate = 2000, .path = i, .seconds = 0.05, .n = 2},
-				1, titles[i]);
+				300, titles[i]); /* of 100 bursts of two, each of many */
 		else
 			skip(titles[i], why);
 	return done();

@@ -1,4 +1,55 @@
-/* The part itself, for what it has of its own. */
+#include "lib/load/calibration.h"
+
+#include "lib/load/baseline.h"
+#include "lib/load/soaker.h"
+
+/* A machine that is calibrated. */
+static struct {
+	double others;       /* the share of other programs */
+	bool is_full, force; /* its last CPU has no time; --force */
+	int cpus;
+	const char *why; /* soaking is not possible; NULL: it is */
+} the;
+
+static struct windows *start_windows(const struct cpus *cpus)
+{
+	const size_t samples = (WINDOWS_MAX + 1) * ((size_t)cpus->n + 1);
+	struct windows *w = alloc_or_die(1, sizeof(*w) + samples * sizeof(w->at[0]), "windows");
+
+	w->cpus = cpus;
+	return w;
+}
+
+static void add_window(struct windows *w)
+{
+	const int n = ++w->n * (w->cpus->n + 1) + w->cpus->n;
+
+	w->at[n].time = 0.25 * w->cpus->n * w->n;
+	w->at[n].work = w->n * w->n;
+}
+
+static void store_windows(int n, struct calibration *c)
+{
+	int i;
+
+	c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "CPUs");
+	for (i = 0; i < c->cpus.n; i++)
+		c->cpu[i] = (struct baseline){.tasks = 0.25, .spin = 0.8, .speed = 1000 << i};
+	c->cpu[i - 1].spin *= !the.is_full;
+	c->windows = n;
+	c->others = the.others;
+}
+
+/* The part itself, beside that machine. */
+#define sysconf(what)      2
+#define limits_warn(whole) warnx("limits of %s", (whole) ? "all" : "some")
+#define soaker_start(s, cpus, wait, parks, h)                                                      \
+	(*(s) = NULL, *(h) = (struct lock_holder){.pid = -1},                                      \
+	 warnx("start, wait %g%s", wait, (parks) ? ", park" : ""), the.why)
+#define soaker_stop(s)          warnx("stop")
+#define windows_start(in, cpus) (warnx("by %s", (in)->kind->name), start_windows(cpus))
+#define windows_add(w)          add_window(w)
+#define windows_store(w, n, c)  store_windows(n, c)
 #include "lib/load/calibration.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 #include "tests/unit/unit.h"
@@ -101,4 +152,45 @@ static void test_fit(void)
 	unlink(path);
 }
 
-TESTS(test_good, test_bad, test_fit)
+static void calibrate_to(void *path)
+{
+	const struct cpus cpus = {the.cpus, {1, 4}};
+
+	calibrate_or_die(&cpus, path, the.force, 3);
+	report_flush();
+	_exit(EXIT_SUCCESS);
+}
+
+/* The machine, what is printed, and what the file then has of it. */
+static void test_calibrate(void)
+{
+	char path[] = "/tmp/zc-calibration-XXXXXX";
+	struct calibration c;
+	const char *why;
+	size_t i;
+	int status;
+	FILE *f;
+
+	capture(STDOUT_FILENO);
+	for (i = 0; i < 7; i++) {
+		the.others = i == 2 || i == 3 ? 0.04 : i == 4 ? 0.4 : 0.03;
+		the.is_full = i == 5;
+		the.force = i > 2;
+		the.cpus = i == 1 ? 1 : 2;
+		the.why = i == 6 ? "others soak" : NULL;
+		close(mkstemp(path));
+		status = died(calibrate_to, path);
+		printf("%s= %d\n", printed, status);
+		f = fopen(path, "r");
+		why = calibration_read(f, &c);
+		fclose(f);
+		printf("%s: %.0f loops of %d CPUs in %.0f windows\n", why != NULL ? why : "good",
+		       c.total, c.cpus.n, c.windows);
+		free(c.cpu);
+		unlink(path);
+		strcpy(path + strlen(path) - 6, "XXXXXX");
+	}
+	expect(captured(), "what is printed of a machine that is calibrated, or why it cannot be");
+}
+
+TESTS(test_good, test_bad, test_fit, test_calibrate)
