@@ -39,11 +39,11 @@ it 'a program is killed while its keeper is stopped: the soakers end, and their 
 	[ -z "$(stale_group)" ]
 ); ok
 # What is measured does not matter here.
-for how in '' --profile --idle; do
+for how in --profile --idle; do
 	it "cyclesoak $how: in the last run there are as many descriptors, threads and children as in the second"; ( begin
 		owned='ls /proc/$PPID/fd /proc/$PPID/task | wc -l >>owned; cat /proc/$PPID/task/*/children | wc -w >>owned'
 		BUSY_TURNS=0
-		soaking "$cyclesoak" $how -r 2 --setting "a=$owned" --setting "b=$owned" -- true
+		soaking "$cyclesoak" $how -r 1 --setting "a=$owned" --setting "b=$owned" --setting "c=$owned" -- true
 		tail -n +3 owned >others
 		counts -ge 4 lines_in others
 		[ "$(sort -u others | wc -l)" -eq 2 ] # a number of each

@@ -208,7 +208,7 @@ it 'zcc -c --request: load and cost of each size agree'; ( begin
 	    ".requests | all(.host | $is_load)" '.requests | all(.bytes == .request_bytes * .connections)' \
 	    '.requests | all(near(.connections_per_second * .seconds; .connections; 0.01 * .connections))' \
 	    '.requests[0].host.cost_us_per_kib > .requests[1].host.cost_us_per_kib'
-	exits 0 "$BIN/zcc" -c --json -s 0 -p "$PORT" --request 10,100k -t 0.5 -r 2 --congestion reno
+	exits 0 "$BIN/zcc" -c --json -s 0 -p "$PORT" --request 10,100k -t 0.2 -r 2 --congestion reno
 	tail -n 1 out >object
 	head -n -1 out >each
 	jq -es --slurpfile c object 'def mean(f): f | add / length; [.[].requests[0]] | group_by(.request_bytes) | map(
