@@ -1,5 +1,5 @@
 # zc: make, make demo, make check [T= J= SANITIZE=], make check-long [T= J= SANITIZE=], make check-portable,
-# make check-sanitize, make unit, make lint [T=], make clean;
+# make check-sanitize, make unit, make lint [T=], make fuzz [CASES=], make clean;
 # make install, install-strip and uninstall PREFIX= DESTDIR= INSTALL= unitdir=; make dist [DISTDIR=].
 # Needs gcc or clang, GNU make and glibc 2.27.
 
@@ -114,6 +114,22 @@ debug:
 demo: all
 	@tests/demo
 
+# libFuzzer on each parser: make fuzz [CASES=N] [SEED=N] [FUZZ_CC=clang]
+FUZZ_CC  = clang
+CASES    = 1000000
+SEED     = 1
+
+$(OBJ)/fuzz/%: $(wildcard tests/fuzz/*.c) common.c $(wildcard lib/*/*.c)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(STD) $(WARN) -I. -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -DLIBFUZZER -DTARGET=$* -o $@ $(filter %.c,$^) -lm
+
+fuzz: $(FUZZ)
+	@for t in $$($(FUZZ)); do \
+		$(MAKE) -s $(OBJ)/fuzz/$$t && $(OBJ)/fuzz/$$t -runs=$(CASES) -seed=$(SEED) -max_len=5000 -len_control=0 \
+			-timeout=10 -artifact_prefix=$(OBJ)/fuzz/$$t- || exit; \
+	done
+
 # With LONG=1 in the environment the tests have their full sizes, and those run that have no other.
 check-long: export LONG = 1
 
@@ -197,5 +213,5 @@ clean:
 
 -include $(wildcard $(OBJ)/*.d $(OBJ)/lib/*/*.d $(OBJ)/tests/*.d $(OBJ)/tests/*/*.d)
 
-.PHONY: all debug demo check check-long check-portable check-sanitize unit test-programs lint install install-strip uninstall dist clean
+.PHONY: all debug demo fuzz check check-long check-portable check-sanitize unit test-programs lint install install-strip uninstall dist clean
 .SECONDARY:

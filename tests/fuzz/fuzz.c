@@ -4,6 +4,8 @@
  *	fuzz                               prints the targets, a line each
  *	fuzz [-s SEED] [-n CASES] TARGET   tries that many cases, 100000 by default, the same for the same seed
  *	fuzz [-s SEED] -c NUMBER TARGET    prints one of these cases, and tries it
+ *
+ * With -DLIBFUZZER -DTARGET=target it is libFuzzer's, which `make fuzz` builds.
  */
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -222,6 +224,40 @@ static bool try_case(const struct fuzz_target *target, const char *s, size_t len
 	return accepted;
 }
 
+#ifdef LIBFUZZER
+#define NAME_OF(target) #target
+#define NAME(target)    NAME_OF(target)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned seed);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	if (len < CASE_MAX)
+		try_case(target_named(NAME(TARGET)), (const char *)data, len);
+	return 0;
+}
+
+/* libFuzzer begins with no case, so that some are made. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned seed)
+{
+	const struct fuzz_target *target = target_named(NAME(TARGET));
+	static struct text t;
+
+	chance = seed;
+	t.len = 0;
+	if (len < 2 || one_in(16))
+		target->make(&t);
+	else
+		put_bytes(&t, data, len);
+	damage(&t, target);
+	len = t.len < max ? t.len : max;
+	memcpy(data, t.s, len);
+	return len;
+}
+
+#else
+
 static void make_case(struct text *t, const struct fuzz_target *target, uint64_t seed,
 		      uint64_t number)
 {
@@ -293,3 +329,4 @@ int main(int argc, char **argv)
 	}
 	return 0;
 }
+#endif
