@@ -51,7 +51,8 @@ static void script_open(struct burner *b, int rps_cpu, char why[DIE_MAX])
 static void script_run(const struct burner_work *w, struct burner_done *d)
 {
 	note(", burn %g of %d/s by %d for %g s", w->share, w->rate, w->path, w->seconds);
-	note(w->n > 1 ? " on %d, %d" : w->n > 0 ? " on %d" : "", w->cpu[0], w->cpu[1]);
+	if (w->n > 0)
+		note(w->n > 1 ? " on %d, %d" : " on %d", w->cpu[0], w->cpu[1]);
 	*d = (struct burner_done){.cpu_seconds = 0.5, .count = 10 * ++the.runs};
 }
 
@@ -65,7 +66,7 @@ static void script_yields(const struct cpus *cpus, struct yield *y)
 #define gauge_prepare_or_die(g, s) script_prepare(g, s)
 #define gauge_start(g, seconds)    script_start(seconds)
 #define gauge_begin(g, interface)  note("\n\tbegin")
-#define gauge_end(g)               note(", end")
+#define gauge_end(g)               ((void)(g), note(", end"))
 #define gauge_after(g, stop)       note(", after")
 #define gauge_load(g, l)           script_load(l)
 #define gauge_close(g)             note("\nclose\n")
