@@ -174,7 +174,7 @@ beside '--compare: two files give what --against does, without a transfer; an op
 	jq -e '.comparison | (has("environment") or has("system_info") | not) and .sessions == 1 and .against_sessions == 2 and .against_differs == ["time", "files", "congestion"] and
 	    .duration == 0.1 and .connecting_to.host == "0" and (.machine | test("^zcc ")) and
 	    (.runs | length == 2 and all(.before.bits_per_second.mean > 0 and .throughput_ratio.ratio > 0))' out
-	check_usage '--brief: there is nothing to compare' zcc -s 0 --brief
+	rejects '--brief: there is nothing to compare' zcc -s 0 --brief
 	: >empty
 	while IFS=';' read -r files message; do
 		fails "^zcc: --compare: $message\$" "$zcc" --compare $files
@@ -185,7 +185,7 @@ beside '--compare: two files give what --against does, without a transfer; an op
 		old.tsv empty;empty has no session of --save
 		old.tsv ../file;../file was not written by --save
 	END
-	check_usage '--compare: more than two files' zcc --compare a b c
+	rejects '--compare: more than two files' zcc --compare a b c
 	for option in '-s 0' '-b 1k' -k -S '--congestion reno' '--pace 1k' '-I 1' -B0 --preload '--cport 1' --mptcp -4 -6 -p1 \
 	    '--warmup 1' '--wait-server 1' '--timeout 1' -T1 -c '--vs -S'; do
 		fails_with 2 '--compare and -.* cannot be used together' "$zcc" --compare old.tsv $option new.tsv
