@@ -64,9 +64,13 @@ done <<'END'
 -4 --reply;0 -4;0 -6;--request 10
 -6 --reply;0 -6;0 -4;--request 10
 END
-for how in 192.0.2.1 no.such.host.invalid '::1 -4'; do
-	check "zcs --bind $how: one line, exit 1" fails "^zcs: cannot listen on ${how% -4} port 0: " timeout 20 "$zcs" -p 0 --bind $how
-done
+while IFS=';' read -r how why; do
+	check "zcs --bind $how: one line with the reason, exit 1" fails "^zcs: cannot listen on ${how% -4} port 0: .*$why" timeout 20 "$zcs" -p 0 --bind $how
+done <<'END'
+192.0.2.1;Cannot assign requested address
+no.such.host.invalid; name
+::1 -4;Address family
+END
 # --allow.
 beside '--allow: its clients are served; zcc on another address prints why, by each method and option, and zcs a line'; ( begin
 	start_zcs --allow 127.0.0.2 --allow=127.0.16.0/20

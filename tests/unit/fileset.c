@@ -1,8 +1,7 @@
-#include "lib/send/fileset.h"
-
 #include <sys/resource.h>
 
 #include "lib/net/wire.h"
+#include "lib/send/fileset.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 #include "tests/unit/unit.h"
 
 static void test_entries(void)
@@ -52,4 +51,21 @@ static void test_many(void)
 		   "%d files of 6 descriptors: more than half are an error", n);
 }
 
-TESTS(test_entries, test_many)
+static void preload(void *arg)
+{
+	char data[8];
+	struct file f = {.name = "directory", .fd = *(int *)arg, .size = 8, .data = data};
+
+	read_file(&f);
+}
+
+static void test_unreadable(void)
+{
+	int fd = open("/", O_RDONLY);
+
+	ok(died(preload, &fd) == EXIT_FAILURE && strstr(printed, "directory: Is a directory"),
+	   "a file that cannot be read into memory is an error");
+	close(fd);
+}
+
+TESTS(test_entries, test_many, test_unreadable)

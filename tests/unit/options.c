@@ -151,4 +151,15 @@ static void test_many(void)
 	expect(captured(), "lists have 64 values, and no more");
 }
 
-TESTS(test_right, test_defaults, test_wrong, test_many)
+static void test_command(void)
+{
+	char *command;
+
+	parse("-s 0 -k --tls=aes-256-gcm --idle=clock -b 1k --json file");
+	command = options_command(&opt);
+	is(command, "zcc -b 1k -s 0 --tls=aes-256-gcm -k --idle=clock file",
+	   "a run is known by its options, but those of the output");
+	free(command);
+}
+
+TESTS(test_command, test_right, test_defaults, test_wrong, test_many)
