@@ -162,10 +162,10 @@ for mode in --json --json-stream; do
 			else .[-1].event == "error" and all(.[]; .event != "end") end' got
 	) & later
 done
-while read -r t mode; do
+for mode in --json --json-stream ''; do
 	beside "zcc${mode:+ $mode}: rows for which there is no room are dropped as a whole, and counted"; ( begin; need jq
 		start_zcs
-		start_full zcc pipe "$BIN/zcc" $mode -s 0 -p "$PORT" -t $t -I 0.01 -P 64 --pace 1m --congestion reno
+		start_full zcc pipe "$BIN/zcc" $mode -s 0 -p "$PORT" -t 4 -I 0.01 -P 64 --pace 1m --congestion reno
 		wait_until grep -q '^total of 64 clients' zcs.out
 		wait_until only_waits
 		read_full 0 >/dev/null
@@ -175,11 +175,7 @@ while read -r t mode; do
 		*) grep '^  dropped here, as nobody read it in time: [0-9]* lines$' zcc.out; grep -q 'all bytes sent were received' zcc.out ;;
 		esac
 	) & later
-done <<END
-1.5 --json
-1.5 --json-stream
-4
-END
+done
 beside 'cyclesoak: periods are measured, and its end comes, while nobody reads'; ( begin
 	made_up_calibration >counts
 	soaks() { start_full soak pipe "$cyclesoak" -f counts -p 0.05 -n 30; wait_until or_gone "$full" only_waits; }
