@@ -33,7 +33,7 @@ void init_program(void)
 
 uint64_t files_allow_most(void)
 {
-	struct rlimit files;
+	struct rlimit files = {.rlim_cur = 0}; /* a filter of system calls may deny it */
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	if (files_before.rlim_max == 0)

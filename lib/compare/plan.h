@@ -202,8 +202,8 @@ double plan_spread(const struct plan *p, int measure);
 unsigned plan_unsafe(const struct plan *p, int i, int measure);
 
 /*
- * Whether the half width of the interval of each cost, or of each throughput if no cost is known, is at most this share of it,
- * after this round and after the one before.  Fewer than PLAN_ROUNDS rounds are never precise: a few may agree
+ * Whether the half width of the interval of each cost, or of each throughput if no cost is known, is at most this share
+ * of it, after this round and after the one before.  Fewer than PLAN_ROUNDS rounds are never precise: a few may agree
  * by chance, and stopping just then gives too narrow an interval.
  */
 bool plan_is_precise(const struct plan *p, double share);

@@ -69,25 +69,35 @@ static void interrupt_poll(int sig)
 	(void)sig;
 }
 
+/* Lets a thread leave the lowest priority.  In the /proc of another PID namespace it may be another program's. */
+static void raise_thread(pid_t soakers, int tid)
+{
+	const struct sched_param none = {0};
+
+	if (syscall(SYS_tgkill, soakers, tid, 0) == 0 &&
+	    sched_setscheduler(tid, SCHED_OTHER, &none) == 0)
+		setpriority(PRIO_PROCESS, (id_t)tid, 0);
+}
+
 /*
  * Ends the soakers.  Each thread needs CPU time to end, for which it would wait for seconds if other programs occupy
  * the CPUs: the soakers first leave the idle group and the lowest priority, if that is permitted.  A thread that has
- * had no CPU time so far has told nobody that it is there.
+ * had no CPU time so far has not stored its id, and only /proc has it.
  */
 static void end_soakers(const struct soaker *s, pid_t pid)
 {
-	const struct sched_param none = {0};
 	DIR *threads = opendir(text_of("/proc/%d/task", (int)pid));
 	struct dirent *e;
-	int tid;
+	int i;
 
 	if (atomic_load(&s->group_errno) == 0)
 		file_write(s->group.root, "cgroup.procs", text_of("%d", (int)pid));
-	while (threads != NULL && (e = readdir(threads)) != NULL) {
-		tid = (int)strtol(e->d_name, NULL, 10);
-		if (tid > 0 && sched_setscheduler(tid, SCHED_OTHER, &none) == 0)
-			setpriority(PRIO_PROCESS, (id_t)tid, 0);
-	}
+	for (i = -1; i < s->n; i++)
+		raise_thread(pid, i < 0 ? pid : atomic_load(&s->cpu[i].tid));
+	while (threads != NULL && (e = readdir(threads)) != NULL)
+		raise_thread(pid, (int)strtol(e->d_name, NULL, 10));
+	if (threads != NULL)
+		closedir(threads);
 	kill(pid, SIGKILL);
 	TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 }

@@ -78,7 +78,7 @@ struct load {
 	double load;        /* share of the CPUs: 0 idle, 1 busy */
 	double uncertainty; /* half of its 95 % confidence interval */
 	double shared;      /* the part of it that does not vary between runs of the same kind */
-	double slowed;      /* by how much slower the remaining idle work went, as a share */
+	double slowed;      /* how much slower the soakers spun, as a share */
 	double tasks;       /* share of the CPUs that other tasks had, by the scheduler's clock */
 	double switches;    /* how often a second tasks displaced the soakers, on all CPUs */
 	double others;      /* share of the machine that tasks had in the worse baseline */

@@ -209,7 +209,7 @@ _Noreturn void spin_main(struct soaker *s, pid_t parent)
 	if (getppid() != parent)          /* the keeper has ended already */
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, SOAKER_NAME);
-	/* In the group nothing goes on while other programs have the CPUs. */
+	/* The name comes first: in the group a process may wait for seconds until it has a CPU. */
 	atomic_store(&s->group_errno,
 		     s->group.root[0] != '\0' ? idle_group_enter(&s->group) : ENOENT);
 	if (setpriority(PRIO_PROCESS, 0, 19) != 0)

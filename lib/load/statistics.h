@@ -67,7 +67,7 @@ struct estimate statistics_ratio_unpaired(const double *a, int n, const double *
 /* Widens an interval by an error `half`, independent of it, in the unit of the figure. */
 struct estimate statistics_widen(struct estimate e, double half);
 
-/* Half of the interval's width. */
+/* The half width of the interval. */
 double statistics_half(const struct estimate *e);
 
 /* The loads of many periods of one measurement. */

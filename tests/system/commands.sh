@@ -214,7 +214,7 @@ beside 'a first setting that fails, or cannot be restored: the status is 125, al
 ) & later
 beside '-d: the accounting of the kernel, of each run'; ( begin
 	exits 0 compare -B -d -r 2 --vs 'sleep 0.2' -- sleep 0.3
-	sed -n '/^round 1, sleep 0.2:$/,/steal/p' out | paste -sd ' ' | grep '^[^:]*: System load.*took [0-9.]* s, .*; kernel: user [0-9.]*%.* steal'
+	sed -n '/^round 1, sleep 0.2:$/,/steal/p' out | paste -sd ' ' | grep -E '^[^:]*: System load.*took (0\.[2-9]|[1-9]).*; kernel: user [0-9.]*%.* steal'
 ) & later
 
 together

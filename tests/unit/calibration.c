@@ -190,7 +190,7 @@ static void test_calibrate(void)
 		unlink(path);
 		strcpy(path + strlen(path) - 6, "XXXXXX");
 	}
-	expect(captured(), "what is printed of a machine that is calibrated, or why it cannot be");
+	expect(captured(), "what a calibration prints, or why there is none");
 }
 
 TESTS(test_good, test_bad, test_fit, test_calibrate)

@@ -70,14 +70,15 @@ static void test_shared(void)
 
 	ok(!cpu_cgroup_is_shared(&g), "the root's group is not shared");
 	the.inode = 0xEFFFFFFBu;
-	ok(!cpu_cgroup_is_shared(&g), "nor in the first namespace of control groups");
+	ok(!cpu_cgroup_is_shared(&g),
+	   "the root of the first namespace of control groups is not shared");
 	the.inode++;
-	ok(cpu_cgroup_is_shared(&g), "but what looks like the root in another namespace is");
+	ok(cpu_cgroup_is_shared(&g), "what looks like the root in another namespace is shared");
 	the.inode--;
 	strcpy(g.own, "/a");
-	ok(cpu_cgroup_is_shared(&g), "as is a group below the root");
+	ok(cpu_cgroup_is_shared(&g), "a group below the root is shared");
 	g.own[0] = '\0';
-	ok(!cpu_cgroup_is_shared(&g), "where none was found nothing is shared");
+	ok(!cpu_cgroup_is_shared(&g), "where no group was found nothing is shared");
 	the.has = "/r/release_agent";
 	ok(cpu_cgroup_sees_root(&g), "cgroup v1: the root has a release agent");
 	the.has = NULL;
@@ -105,7 +106,7 @@ static void test_idle_group(const struct cpu_cgroup *g)
 	ok(idle_group_enter(g) == ENOENT && (access)("zc-soaker", F_OK) == 0,
 	   "a group that cannot be made idle is not entered");
 	put("zc-soaker/cpu.idle", "0");
-	ok(idle_group_enter(g) == ENOENT, "nor one without a list of processes");
+	ok(idle_group_enter(g) == ENOENT, "a group without a list of processes is not entered");
 	put("zc-soaker/cgroup.procs", "99");
 	ok(idle_group_enter(g) == 0 &&
 		   file_read_line("zc-soaker/cpu.idle", value, sizeof(value)) == 0 &&
@@ -121,12 +122,13 @@ static void test_idle_group(const struct cpu_cgroup *g)
 	idle_group_remove(g, 4);
 	ok(the.sleeps == 4 && the.busy == 5, "a group that stays busy is waited for");
 	idle_group_remove(g, 9);
-	ok(the.sleeps == 9 && (access)("zc-soaker", F_OK) != 0, "and removed as soon as it is not");
+	ok(the.sleeps == 9 && (access)("zc-soaker", F_OK) != 0,
+	   "a group is removed as soon as it is not busy");
 	the.busy = 0;
 	idle_group_remove(g, 9);
-	ok(the.sleeps == 9, "one that is gone is not waited for");
+	ok(the.sleeps == 9, "a group that is gone is not waited for");
 	ok(idle_group_enter(&(struct cpu_cgroup){.root = "/dev/null"}) == ENOTDIR,
-	   "where none can be made, that is the error");
+	   "a group that cannot be made is an error");
 }
 
 int main(void)
@@ -157,7 +159,7 @@ int main(void)
 	test_idle_group(&g);
 	test_find();
 	test_shared();
-	ok(open_files() == files, "who looks for a group leaves no descriptor open");
+	ok(open_files() == files, "the search for a group leaves no descriptor open");
 	for (i = 0; i < LENGTH(cases); i++)
 		remove(cases[i].file);
 	remove("a/b");

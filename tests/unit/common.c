@@ -147,7 +147,7 @@ static void test_report_file(void)
 	close(mkstemp(path));
 	ok(died(report_to, path) == EXIT_SUCCESS, "a report goes to a file, which is closed");
 	is(printed, "on the stdout before\ncommon: a warning\n",
-	   "and warnings to the pipe that it was to go to");
+	   "where a report goes to a file, warnings go to the stdout");
 	file_read_line(path, line, sizeof(line));
 	is(line, "early a report", "all that was not written before is in the file");
 	unlink(path);

@@ -116,10 +116,11 @@ static void test_files(void)
 	for (; missing <= LENGTH(files); missing++) {
 		netstat_read(&n);
 		ok(isnan(n.retransmits) == (missing == 4) && isnan(n.timeouts) == (missing == 5),
-		   "the same of TCP: %d", (int)missing);
+		   "counters of TCP are unknown only where their file is missing: %d",
+		   (int)missing);
 	}
 	ok(same(&n, &tcp, sizeof(n)), "each counter of TCP is that of its name");
-	ok(is_open == 0, "what reads counters closes its files");
+	ok(is_open == 0, "readers of counters close their files");
 }
 
 /* Each member of the kernel's figures has a value of its own. */

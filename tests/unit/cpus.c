@@ -126,7 +126,7 @@ static void test_model(void)
 	is(model, "", "a CPU without a name has no model");
 	cpuinfo = NULL;
 	cpu_model(model, sizeof(model));
-	is(model, "", "as where there is no file");
+	is(model, "", "without /proc/cpuinfo a CPU has no model");
 }
 
 TESTS(test_lists, test_machine, test_absent, test_binding, test_model)

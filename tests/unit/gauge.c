@@ -392,7 +392,7 @@ static void test_rest(void)
 	the.why = "the instrument's reason";
 	ok(died(start_by_clock, NULL) == EXIT_FAILURE && died(start_by_clock, &g) == EXIT_FAILURE &&
 		   strstr(printed, the.why) != NULL,
-	   "who asks for an instrument that cannot start has an error");
+	   "an instrument that was asked for, and cannot start, is an error");
 	the.why = NULL;
 	gauge_prepare_or_die(&g, &setup);
 	g.file = (struct calibration){
@@ -409,7 +409,7 @@ static void test_rest(void)
 		   g.to.counters.ns >= g.from.counters.ns && g.from.counters.ns > 0,
 	   "both ends of a measurement are read, with the counters of the interface");
 	gauge_after(&g, NULL);
-	ok(!g.bracketed && isnan(g.drift), "nor is there a second one");
+	ok(!g.bracketed && isnan(g.drift), "with a baseline from a file no second one is measured");
 	g.baseline = BASELINE_OWN;
 	g.bracketed = true;
 	gauge_after(&g, &stopped);
@@ -420,7 +420,7 @@ static void test_rest(void)
 	ok(g.said.reasons == UNSAFE_WEIGHT,
 	   "what was said of the whole is not said again after an interval");
 	gauge_say(&g, &l, false);
-	ok(g.said.reasons == 0, "but after the whole");
+	ok(g.said.reasons == 0, "what is said of the whole is forgotten after it");
 	the.stops = 0;
 	gauge_close(&g);
 	ok(the.stops == 1, "an instrument that runs at the end is stopped");
@@ -428,14 +428,15 @@ static void test_rest(void)
 	gauge_sample(&g, &sum);
 	ok(sum.time == 1 && gauge_load_each(&g, 0) == NULL &&
 		   gauge_sample_of(&g, &g.to, 0).time == 0,
-	   "none is not read");
+	   "where no instrument runs none is read");
 	gauge_begin(&g, "");
 	sleep_ns(1000000);
 	gauge_end(&g);
 	gauge_load(&g, &l);
-	ok(l.seconds > 0 && l.rates.interrupts > 0, "without a load there are the kernel's rates");
+	ok(l.seconds > 0 && l.rates.interrupts > 0,
+	   "where the load is not measured there are the kernel's rates");
 	gauge_after(&g, NULL);
-	ok(!g.bracketed, "and no baselines");
+	ok(!g.bracketed, "where the load is not measured there are no baselines");
 	gauge_close(&g);
 }
 
@@ -466,7 +467,8 @@ static void test_wait_columns(void)
 	is(strchr(printed, ':'),
 	   ": waiting for other programs, which take 10.0% of CPU 0 (--wait-idle)\n",
 	   "one line says what is waited for");
-	is(waited((cpu_times){[CPU_IDLE] = 0.9}, 1), "interrupted", "who waits can be interrupted");
+	is(waited((cpu_times){[CPU_IDLE] = 0.9}, 1), "interrupted",
+	   "a wait for the idle machine can be interrupted");
 	ok(strstr(waited((cpu_times){0}, 0), "does not count what other programs take") != NULL,
 	   "columns that stand still say nothing of other programs");
 }

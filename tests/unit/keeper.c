@@ -72,10 +72,10 @@ static int script_policy(pid_t pid, int how, const struct sched_param *param)
 	return 0;
 }
 
-/* Two threads, of which the second has told nobody that it is there. */
+/* The second thread has not stored its id; the third is of another program. */
 static struct dirent *script_thread(void)
 {
-	static const char *const names[] = {".", "..", "50", "52"};
+	static const char *const names[] = {".", "..", "50", "53", "60"};
 	static struct dirent e;
 	static size_t n;
 
@@ -84,13 +84,17 @@ static struct dirent *script_thread(void)
 	return n > 0 ? &e : NULL;
 }
 
-#define open_retry(path, flags) (note("%s;", path), 8 + ((flags) == O_RDWR))
-#define close(fd)               script_close(fd)
-#define dup2(from, to)          script_dup2(from, to)
-#define syscall(number, from, to, flags)                                                           \
-	((number) == SYS_close_range && !the.is_old                                                \
-		 ? note("close %d%s;", from, (to) == ~0u && (flags) == 0 ? "" : "?") - 1           \
-		 : -1)
+static long script_syscall(long number, int from, unsigned to, int flags)
+{
+	if (number == SYS_close_range && !the.is_old)
+		return note("close %d%s;", from, to == ~0u && flags == 0 ? "" : "?"), 0;
+	return number == SYS_tgkill && from == 50 && to >= 50 && to < 60 && flags == 0 ? 0 : -1;
+}
+
+#define open_retry(path, flags)          (note("%s;", path), 8 + ((flags) == O_RDWR))
+#define close(fd)                        script_close(fd)
+#define dup2(from, to)                   script_dup2(from, to)
+#define syscall(number, from, to, flags) script_syscall(number, (int)(from), (unsigned)(to), flags)
 #define sigprocmask(how, set, before)                                                              \
 	note("block %d%d%d;", (how) == SIG_BLOCK, sigismember(set, SIGTERM),                       \
 	     sigismember(set, SIGCHLD))
@@ -110,6 +114,7 @@ static struct dirent *script_thread(void)
 #define cpu_cgroup_find(g)                  (strcpy((g)->root, the.grouped ? "root" : ""))
 #define opendir(path)                       (strcmp(path, "/proc/50/task") == 0 ? (DIR *)&the : NULL)
 #define readdir(d)                          script_thread()
+#define closedir(d)                         note("end of threads;")
 #define idle_group_remove(g, tries)         note("remove %d;", tries)
 #define spin_main(s, keeper)                (note("spin %d", keeper), longjmp(the.end, 1))
 /* NOLINTNEXTLINE(bugprone-reserved-identifier) */
@@ -143,13 +148,11 @@ static const char *calls_of(void (*function)(struct soaker *s), struct soaker *s
 
 static struct soaker *two_soakers(void)
 {
-	static _Alignas(128) char place[sizeof(struct soaker) + 2 * sizeof(struct soak_cpu)];
-	struct soaker *s = (struct soaker *)(void *)place;
+	struct soaker *s = two_empty_soakers();
 
-	memset(place, 0, sizeof(place));
 	memset(&the, 0, sizeof(the));
-	s->n = 2;
 	s->lock = 7;
+	s->cpu[1].tid = 52;
 	s->group_errno = EPERM;
 	the.child = 50;
 	return s;
@@ -160,7 +163,8 @@ static struct soaker *two_soakers(void)
 	"catch children;policy 0 0;/proc/self/autogroup 19;"
 
 #define KILLED                                                                                     \
-	"policy 50 0;nice 50 0;policy 52 0;nice 52 0;kill 50 9;"                                   \
+	"policy 50 0;nice 50 0;policy 52 0;nice 52 0;"                                             \
+	"policy 50 0;nice 50 0;policy 53 0;nice 53 0;end of threads;kill 50 9;"                    \
 	"wait 50 0;remove 5;exit 0"
 
 /* The first signal comes for each of these changes of the soakers; then the program ends, unless they have ended. */

@@ -65,7 +65,7 @@ static void test_options(void)
 	ok(kernel_option(KERNEL_IRQ_TIME) == 1 && kernel_option(KERNEL_STEAL_TIME) == 0,
 	   "an option is that of its name");
 	the.config = NULL;
-	ok(kernel_option(KERNEL_IRQ_TIME) == 1, "and read once");
+	ok(kernel_option(KERNEL_IRQ_TIME) == 1, "the configuration is read once");
 }
 
 static void test_rest(void)
@@ -73,9 +73,9 @@ static void test_rest(void)
 	the.config = "\nCONFIG_HZ_1000=y\nCONFIG_HZ=250\n";
 	ok(kernel_hz() == 250, "the configuration has the timer's frequency");
 	the.config = "\nCONFIG_HZ_1000=y\n";
-	ok(isnan(kernel_hz()), "or not");
+	ok(isnan(kernel_hz()), "a configuration without the frequency: it is not known");
 	the.config = NULL;
-	ok(isnan(kernel_hz()), "where there is none it is not known");
+	ok(isnan(kernel_hz()), "without a configuration the frequency is not known");
 	ok(!kernel_permits(1, 38), "without capabilities nothing is permitted");
 	the.capabilities = UINT64_C(1) << 38;
 	ok(!kernel_permits(1, 38) && !kernel_permits(38, 1) && kernel_permits(38, 38),

@@ -344,7 +344,7 @@ static void test_profile(void)
 	p = opened();
 	is(the.calls, "files;cycles 100;cycles 100;timer 100;timer 100;",
 	   "CPUs that count no cycles are sampled by a timer, as often as may be");
-	is(profile_event(p), "timer", "and it has that name");
+	is(profile_event(p), "timer", "CPUs that are sampled by a timer: the event is called so");
 	sample(0, 7, 24);
 	sample(1, 7, 24);
 	sample(1, 8, 4);

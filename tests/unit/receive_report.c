@@ -201,10 +201,10 @@ static void test_losses(void)
 		   "a loss that may pass is named once, and ends the object: %d", passing[i]);
 	}
 	opt.once = true;
-	ok(died(print_with, (void *)passing) == 1, "with -1 it ends zcs");
+	ok(died(print_with, (void *)passing) == 1, "a loss that may pass ends zcs -1");
 	opt.once = false;
-	ok(died(print_with, &other) == 1, "as does another error");
-	has(printed, "stdout: Broken pipe", "which is named");
+	ok(died(print_with, &other) == 1, "another error of the output ends zcs");
+	has(printed, "stdout: Broken pipe", "another error of the output is named");
 	for (i = 0; i < LENGTH(rows); i++) {
 		init(false);
 		put_error = ENOBUFS;
@@ -237,7 +237,7 @@ static void test_losses(void)
 	last |= was_a_row;
 	captured();
 	ok(may, "a summary may be dropped, as may an object that has not begun");
-	ok(!begun && !last, "but not an object that has begun, nor what is last");
+	ok(!begun && !last, "an object that has begun is not dropped, nor what is last");
 }
 
 TESTS(test_clients, test_groups, test_json, test_losses)

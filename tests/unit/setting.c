@@ -162,8 +162,9 @@ static void test_ways(void)
 
 	for (way = ways; way < ways + LENGTH(ways); way++) {
 		ok(died(leave, (void *)way) == way->status, "the base is restored: %s", way->title);
-		is(printed, way->printed, "with its lines");
-		is(written(), way->said, "and once");
+		is(printed, way->printed, "what is printed while the base is restored: %s",
+		   way->title);
+		is(written(), way->said, "the base is restored once: %s", way->title);
 	}
 }
 

@@ -64,7 +64,7 @@ static void test_words(void)
 	capture(STDERR_FILENO);
 	pid = shell_start("its name", words, SHELL_PRINTS);
 	ok(shell_wait(pid, NULL, NULL, UINT64_MAX, &error) && error == NULL, "words are a command");
-	is(captured(), "<$x y>", "they are no text of a shell");
+	is(captured(), "<$x y>", "words are no text of a shell");
 	pid = shell_start("its name", none, SHELL_IS_SILENT);
 	ok(pid == -1 && errno == ENOENT && errors == -1 && running->id == 0,
 	   "a command that there is not leaves nothing");
@@ -118,7 +118,7 @@ static void test_end(void)
 	ok(shell_end_running() && running->id == 0, "a command that ignores SIGTERM is killed");
 	for (i = 0; i < 1000 && kill(-pid, 0) == 0; i++) /* until they are waited for */
 		sleep_ns(SHELL_LOOK_NS);
-	ok(kill(-pid, 0) == -1, "and its children are, too");
+	ok(kill(-pid, 0) == -1, "the children of a command that ignores SIGTERM are killed");
 	captured();
 }
 

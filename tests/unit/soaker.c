@@ -136,12 +136,9 @@ static long script_wake(long number, const void *word, int what, int n)
 
 static struct soaker *two_soakers(void)
 {
-	static _Alignas(128) char place[sizeof(struct soaker) + 3 * sizeof(struct soak_cpu)];
-	struct soaker *s = (struct soaker *)(void *)place;
+	struct soaker *s = two_empty_soakers();
 
-	memset(place, 0, sizeof(place));
 	memset(&the, 0, sizeof(the));
-	s->n = 2;
 	s->keeper = 40;
 	the.child = 50;
 	s->lock = 8;
@@ -169,18 +166,20 @@ static void test_lock(void)
 	the.held = 99;
 	ok(!device_lock(8, 0.03) && errno == EWOULDBLOCK, "a lock that stays held is not taken");
 	is(the.calls, "lock 8;unblock;sleep;restore;lock 8;unblock;sleep;restore;lock 8;",
-	   "it is tried for the time that is asked for, and signals may come meanwhile");
+	   "a lock is tried for the time that is asked for, and signals may come meanwhile");
 	ok(!lock_take(fd, 0, &h) && h.pid == 0, "a holder that is not known has no pid");
-	is(h.name, "a program of another PID namespace or user", "and a description");
+	is(h.name, "a program of another PID namespace or user",
+	   "a holder that is not known has a description");
 	ok(real_lock(other) == 0 && !lock_take(fd, 0, &h) && h.pid == getpid(),
 	   "a holder is found by its lock");
-	is(h.name, text_of("name of /proc/%d/comm", getpid()), "and has the name of its process");
+	is(h.name, text_of("name of /proc/%d/comm", getpid()),
+	   "a holder has the name of its process");
 	the.held = 0;
 	ok(lock_take(fd, 0, &h), "a lock that nobody holds is taken");
 	(close)(fd);
 	(close)(other);
 	remove(path);
-	ok(open_files() == files, "who looks for a holder leaves no descriptor open");
+	ok(open_files() == files, "the search for a holder leaves no descriptor open");
 }
 
 /* Soakers of which the keeper has ended so. */
@@ -207,11 +206,12 @@ static void test_ends(void)
 		the.status = rows[i].status;
 		s->cpu[i / 2].bind_errno = rows[i].bind_errno;
 		is(end_of(s), rows[i].why, "why soakers end: case %d", (int)i);
-		is(the.calls, "remove 200;", "and their group is removed");
+		is(the.calls, "remove 200;",
+		   "the group of soakers that have ended is removed: case %d", (int)i);
 		the.ended = 1;
 		ok(died((void (*)(void *))soaker_check_or_die, s) == EXIT_FAILURE &&
 			   strstr(printed, rows[i].why) != NULL,
-		   "that is an error");
+		   "soakers that have ended are an error: case %d", (int)i);
 	}
 }
 
@@ -321,14 +321,15 @@ static void test_yield(void)
 	capture(STDERR_FILENO);
 	try_yield(s, NULL);
 	has(captured(), "the soakers do not yield: a thread beside them kept 60% of its CPU",
-	    "soakers that do not yield in eight trials");
-	ok(s->weight && the.y == the.yield + 8, "are unsafe");
+	    "soakers that do not yield in eight trials have a line");
+	ok(s->weight && the.y == the.yield + 8,
+	   "soakers that do not yield in eight trials are unsafe");
 	the.yield[7] = (struct yield){.kept = 1, .late = 0.005};
 	the.y = the.yield;
 	capture(STDERR_FILENO);
 	try_yield(s, NULL);
 	has(captured(), "one kept a woken thread waiting for 5000 us",
-	    "soakers that delay a thread");
+	    "soakers that delay a thread have a line");
 	s->weight = false;
 	the.yield[7] = (struct yield){.kept = YIELD_KEPT, .late = YIELD_LATE};
 	the.y = the.yield;
@@ -353,10 +354,10 @@ static void test_stop(void)
 	is(the.calls, "unlock 8;", "soakers that are parked leave the lock");
 	the.held = 1;
 	ok(s->parked == 1 && !soaker_unpark(s, &h) && s->parked == 1,
-	   "and stay parked while another program has it");
+	   "soakers stay parked while another program has the lock");
 	the.calls[0] = '\0';
-	ok(soaker_unpark(s, &h) && s->parked == 0, "until it has not");
-	is(the.calls, "lock 8;wake;", "then they are woken");
+	ok(soaker_unpark(s, &h) && s->parked == 0, "soakers wake up once they have the lock again");
+	is(the.calls, "lock 8;wake;", "soakers that have the lock again are woken");
 	the.calls[0] = '\0';
 	soaker_stop(s);
 	is(the.calls, "close 9;kill 40 1;wait 40;close 8;free;",
@@ -370,7 +371,8 @@ static void test_stop(void)
 	ok(died((void (*)(void *))soaker_stop, s) == EXIT_FAILURE,
 	   "soakers that have ended before are an error");
 	the.ended = 1;
-	ok(died(unpark, s) == EXIT_FAILURE, "also where they are to wake up");
+	ok(died(unpark, s) == EXIT_FAILURE,
+	   "soakers that have ended, and are to wake up, are an error");
 }
 
 static void test_limits(void)
@@ -465,16 +467,18 @@ static void test_counts(void)
 	s->cpu[1].changes = 5;
 	the.ns = 0;
 	soak_count(s, 1, &c);
-	ok(the.ns == 100 * 50001, "as is one in the middle of a change");
+	ok(the.ns == 100 * 50001,
+	   "a reading in the middle of a change is repeated, 100 times at most");
 	the.step = 0;
 	the.ns = 1001000;
 	ok(near(soaker_ran(s, 1), 797000),
 	   "a soaker ran while neither a task nor the hypervisor had the CPU");
 	s->sees_steal = false;
-	ok(near(soaker_ran(s, 1), 801000), "or no task, where the latter is not known");
+	ok(near(soaker_ran(s, 1), 801000),
+	   "a soaker ran while no task had the CPU, where steal is not known");
 	s->cpu[1].last_ns = 0;
 	ok(soaker_ran(s, 1) == 0 && soaker_thread(s, 1) == s->cpu[1].tid,
-	   "one that has not turned has not run");
+	   "a soaker that has not turned has not run");
 }
 
 TESTS(test_lock, test_ends, test_start, test_yield, test_stop, test_limits, test_counts)

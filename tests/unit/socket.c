@@ -112,19 +112,19 @@ static void test_routes(void)
 			   rt->rtm_src_len == 8 * len && rt->rtm_tos == 40,
 		   "the question has its family, lengths and class: %s", address_of[k]);
 		ok(has_attribute(RTA_DST, host, len) && has_attribute(RTA_SRC, host, len),
-		   "and both addresses: %s", address_of[k]);
+		   "the question has both addresses: %s", address_of[k]);
 		ok(has_attribute(ROUTE_PROTOCOL, "\6", 1) &&
 			   has_attribute(ROUTE_DPORT, &((struct sockaddr_in *)&peer)->sin_port,
 					 2) &&
 			   has_attribute(ROUTE_SPORT, &((struct sockaddr_in *)&own)->sin_port, 2),
-		   "and TCP with both ports: %s", address_of[k]);
+		   "the question has TCP, with both ports: %s", address_of[k]);
 		ok((mark == 0 || has_attribute(RTA_MARK, &mark, sizeof(mark))) &&
 			   attribute(RTA_OIF, sizeof(lo)) == NULL,
-		   "and the mark, and no interface: %s", address_of[k]);
+		   "the question has the mark, and no interface: %s", address_of[k]);
 		sock_set_options_or_die(fd, &(struct sock_options){.device = "lo"});
 		sock_interface(fd, (struct sockaddr *)&peer, name);
-		ok(has_attribute(RTA_OIF, &lo, sizeof(lo)), "but that which was set: %s",
-		   address_of[k]);
+		ok(has_attribute(RTA_OIF, &lo, sizeof(lo)),
+		   "the question has the interface that was set: %s", address_of[k]);
 		close(fd);
 		fd = socket(peer.ss_family, SOCK_STREAM, 0);
 		sock_interface(fd, (struct sockaddr *)&peer, name);

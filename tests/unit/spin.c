@@ -190,12 +190,9 @@ static const char *spin(struct soaker *s, int readings, uint64_t step)
 
 static struct soaker *one_soaker(void)
 {
-	static _Alignas(128) char place[sizeof(struct soaker) + 2 * sizeof(struct soak_cpu)];
-	struct soaker *s = (struct soaker *)(void *)place;
+	struct soaker *s = two_empty_soakers();
 
-	memset(place, 0, sizeof(place));
 	memset(&the, 0, sizeof(the));
-	s->n = 2;
 	s->cpu[0] = (struct soak_cpu){.id = 4, .soaker = s};
 	s->cpu[1] = (struct soak_cpu){.id = 5, .soaker = s};
 	the.cpu = 4;
@@ -219,18 +216,19 @@ static void test_loop(void)
 	   "every 20 us the loop makes a system call, and in each turn it rests");
 	atomic_store(&s->parked, 1);
 	is(spin(s, 40, 1000), "sleep;", "parked, a soaker sleeps until it is woken");
-	ok(me->turns == 38, "awake, it counts again");
+	ok(me->turns == 38, "a soaker that wakes up counts again");
 	the.unbound = 2;
 	the.cpu = 5;
 	the.ran = 700;
 	is(spin(s, 5, 5000), "retry 1;", "a soaker whose CPU is unavailable sleeps, and says so");
 	ok(s->lost == 1 && s->moved == 0 && !me->away && the.cpu == 4 && me->stolen_ns == 10000,
-	   "it is bound again, has lost the CPU once, and counts the gap");
+	   "a soaker whose CPU is back is bound again, has lost it once, and counts the gap");
 	the.cpu = 5;
 	stay_bound(me);
-	ok(s->lost == 1 && s->moved == 1 && the.cpu == 4, "one that was moved is bound at once");
+	ok(s->lost == 1 && s->moved == 1 && the.cpu == 4,
+	   "a soaker that was moved is bound at once");
 	stay_bound(me);
-	ok(s->lost == 1 && s->moved == 1, "one on its CPU stays");
+	ok(s->lost == 1 && s->moved == 1, "a soaker on its CPU stays there");
 }
 
 /* A clock, a rest and a system call that take so long, in ns, and the shortest gap. */
@@ -274,7 +272,8 @@ static void test_thread(void)
 	s = one_soaker();
 	the.unbound = 1;
 	is(ends(thread, s), "exit 1", "a thread that cannot be bound ends all");
-	ok(s->cpu[1].bind_errno == EINVAL && s->cpu[1].tid == 0, "and says why");
+	ok(s->cpu[1].bind_errno == EINVAL && s->cpu[1].tid == 0,
+	   "a thread that cannot be bound says why");
 }
 
 /* The process of soakers that cannot do one thing. */
@@ -303,13 +302,13 @@ static void test_process(void)
 		   "the process of soakers, and what it calls: case %d", (int)i);
 		ok(s->policy_errno == rows[i].error &&
 			   s->group_errno == (the.parent == 50 ? ENOENT : 0),
-		   "and its errors: case %d", (int)i);
+		   "the process of soakers, and its errors: case %d", (int)i);
 	}
 	the.parent = 50;
 	strcpy(s->group.root, "root");
 	has(ends(process, s), "zc-soaker;enter root;nice 19;",
-	    "it has its name before it is in the group");
-	ok(s->group_errno == EROFS, "and the error of the group");
+	    "the process of soakers has its name before it is in the group");
+	ok(s->group_errno == EROFS, "the process of soakers keeps the error of the group");
 }
 
 TESTS(test_gaps, test_loop, test_state, test_thread, test_process)

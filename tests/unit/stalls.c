@@ -79,9 +79,9 @@ static void test_list(void)
 	capture(STDOUT_FILENO);
 	stalls_list_text(&s, 2);
 	has(captured(), "    the first stalls: 0.300 s at 1.000 s (",
-	    "of three the first comes first");
+	    "of three stalls the first comes first");
 	ok(strstr(printed, "0.250 s at 2.500 s (") != NULL && strstr(printed, "8.000 s") == NULL,
-	   "and no more than two have a place");
+	   "of three stalls no more than two are listed");
 }
 
 static void test_pauses(void)

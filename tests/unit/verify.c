@@ -262,7 +262,8 @@ static void test_measures(void)
 	the.cpus.n = 2;
 	capture(STDOUT_FILENO);
 	measure(1);
-	expect(captured(), "no instrument, and no devices: a lone thread has its speed");
+	expect(captured(),
+	       "without an instrument, and without devices, a lone thread has its speed");
 }
 
 TESTS(test_measures, test_values, test_all_pass, test_failures, test_not_run, test_unsafe)
