@@ -420,7 +420,7 @@ static void test_rest(void)
 	ok(g.said.reasons == UNSAFE_WEIGHT,
 	   "what was said of the whole is not said again after an interval");
 	gauge_say(&g, &l, false);
-	ok(g.said.reasons == 0, "what is said of the whole is forgotten after it");
+	ok(g.said.reasons == 0, "reasons of the whole are forgotten after it");
 	the.stops = 0;
 	gauge_close(&g);
 	ok(the.stops == 1, "an instrument that runs at the end is stopped");
