@@ -15,8 +15,6 @@
 count=0
 failed=0
 SLOW=${SLOW:-1} LIMIT=${LIMIT:-170}
-PIDS=$PWD/pids
-: >>"$PIDS"
 OBJECTS=$PWD/objects.kept # the JSON objects of the tools, which tests/run validates
 REPEATS=$PWD/repeats # a line for each time that the check at hand began anew
 PS4='+: ' # before each command that a check runs
@@ -33,7 +31,7 @@ printf x >tiny
 # skipped, for the reason that it printed last.  tests/run shows the title of a check that does not end.
 it()
 {
-	what=$1 remembered=$(lines_in "$PIDS")
+	what=$1
 	echo "# check: $what" >&2
 	read_uptime
 	begun=$uptime
@@ -41,6 +39,7 @@ it()
 begin()
 {
 	[ -z "$TIMES" ] || check_from=$(date +%s.%N)
+	mine=
 	trap over EXIT
 	set -e
 	[ -z "$cell" ] || cd "$cell"
@@ -53,6 +52,7 @@ over()
 {
 	{ set +x; } 2>/dev/null
 	[ -z "$lab" ] || kill $lab || :
+	end_remembered $mine
 	[ -z "$TIMES" ] || echo "$check_from $(date +%s.%N) ${0##*/} $what" >>"$TIMES"
 	[ -z "$cell" ] || { read_uptime; echo "$cells $uptime" >&6; }
 }
@@ -188,8 +188,6 @@ conclude()
 		return
 	fi
 	failed=$((failed + 1))
-	# What it has left, as soakers, would make others fail; of one beside others it may be theirs.
-	[ "$check_log$running" != check.log0 ] || end_remembered $((remembered + 1))
 	echo "not ok $count - $what"
 	output_of_check | sed 's/^/# /'
 	sed -n '/: untraced \|: over$/d; s/^++*: /# failed at: /p' $check_log | tail -n 3
@@ -439,20 +437,23 @@ in_guest()
 	finish
 }
 
-# remember PID: it is killed at the end of the test, by its id and its start: the id may be another's by then
+# remember PID: it is killed at the end of the check, or of the test outside of one, by its id and its start: the id may be
+# another's by then
+mine=
 remember()
 {
 	read_stat "$1" 22 || return 0
-	echo "$1 $stat" >>"$PIDS"
+	mine="$mine $1 $stat"
 }
-# end_remembered FROM: kills those from the FROM-th on
+# end_remembered [PID START]...: kills these
 end_remembered()
 {
-	tail -n "+$1" "$PIDS" | while read -r p started; do
-		! read_stat "$p" 22 || [ "$stat" != "$started" ] || kill -KILL "$p" 2>/dev/null
+	while [ $# -gt 1 ]; do
+		! read_stat "$1" 22 || [ "$stat" != "$2" ] || kill -KILL "$1" 2>/dev/null || :
+		shift 2
 	done
 }
-cleanup() { end_remembered 1; }
+cleanup() { end_remembered $mine; }
 trap cleanup EXIT
 trap 'exit 1' HUP INT TERM
 
@@ -596,7 +597,6 @@ hosts()
 {
 	"$TOP/tests/lab" "$@" sh -c 'set | grep -E "^([AB][46]?|LINK)=" >setting; mv setting hosts; exec sleep infinity' &
 	lab=$!
-	remember $lab
 	wait_until or_gone $lab [ -s hosts ]
 	. ./hosts
 	ON=$A FROM=$B

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Comparisons of commands by cyclesoak.  tests/unit/plan.c has the statistics; tests/system/settings.sh has --setting.
 #
-# seconds: 8
+# seconds: 14
 . "$TOP/tests/lib.sh"
 
 without_loads

@@ -2,7 +2,7 @@
 # Comparisons: lists of methods, sizes and streams, rounds, and plans that were saved.
 # records.sh has what is printed of files that were saved; tests/unit/{plan,saved}.c have the figures and the files.
 #
-# seconds: 10
+# seconds: 12
 # limit: 400
 . "$TOP/tests/lib.sh"
 

@@ -2,7 +2,7 @@
 # zc-hosts on four hosts, which are network namespaces on a bridge, one of them unplugged in between.
 # tests/unit/hosts.py has what FILE may say, what is believed of a host, and the table.
 #
-# seconds: 2
+# seconds: 15
 # limit: 400
 . "$TOP/tests/lib.sh"
 

@@ -24,7 +24,7 @@ profiled()
 }
 
 it 'zcc --profile: the groups are the load, and most of the samples are in one of them'; ( begin
-	profile -t 0.7 --json
+	profile -t 0.4 --json
 	profiled .end.host
 	holds out '.end.host | .load_percent as $load | .cost_us_per_kib as $cost | .profile |
 		(.sampled_by | . == "timer" or . == "cycles") and .samples > 0 and
@@ -35,20 +35,20 @@ it 'zcc --profile: the groups are the load, and most of the samples are in one o
 it 'cyclesoak --profile of a program that only computes: the user has most of the load'; ( begin
 	# shellcheck disable=SC3045 # as in zcs.sh
 	ulimit -Sn 200 # the command's, which has no descriptor of a CPU
-	soaking "$cyclesoak" --profile --json --output report sh -c 'ulimit -n; exec "$@"' - "$HELPERS/burn" 0 0.5
+	soaking "$cyclesoak" --profile --json --output report sh -c 'ulimit -n; exec "$@"' - "$HELPERS/burn" 0 0.3
 	grep -x 200 out
 	mv report out
 	profiled .
 	holds out '.profile.user_percent > 0.5 * .load_percent'
 ); ok
 it 'cyclesoak --profile: periods are relative to the idle host before them'; ( begin
-	soaking "$cyclesoak" --profile -n 1 --json
+	soaking "$cyclesoak" --profile -n 1 -p 0.2 --json
 	jq -es '.[0].baseline == "bracket"' out
 ); ok
 it 'zcc --profile --request: the groups of each size are its load'; ( begin
 	launch reply.out '*listening*' "$BIN/zcs" -p 0 --reply
 	read_port reply.err
-	profile -t 0.5 --request 1,64k --json
+	profile -t 0.3 --request 1,64k --json
 	jq -e '[.requests[].host.load_percent] | all' out >/dev/null || skip_check 'the machine is busy'
 	jq -e '[.requests[].host.profile] | all' out >/dev/null || skip_check "no profile: $(grep -e --profile: err)"
 	holds out '[.requests[].host | .load_percent as $load | [.profile | to_entries[] | select(.key | test("(sampled|lost|uncertainty).*_percent$") | not)
@@ -65,7 +65,7 @@ it 'cyclesoak --profile of two commands: the groups are the CPU seconds of each,
 it 'zcs --profile: the receipt has its groups; as another user, too'; ( begin
 	[ "$(id -u)" -eq 0 ] || skip_check 'not root'
 	start_zcs -c --profile --user nobody
-	measured "$zcc" -s 0 -p "$PORT" --congestion reno --json -t 1
+	measured "$zcc" -s 0 -p "$PORT" --congestion reno --json -t 0.5
 	jq -e '.end.remote | .no_profile == null' out >/dev/null || skip_check "no profile: $(grep -e --profile: zcs.err)"
 	jq -e '.end.remote.load_percent != null' out >/dev/null || skip_check 'the machine is busy'
 	holds out '.end.remote.profile | .samples > 0 and .data_copy_us_per_kib != null'
