@@ -619,7 +619,7 @@ uring_senders()
 	! can_uring zc || ! may_lock_much || echo uring-zc
 }
 # can_uring [zc]: whether this kernel lets the test use io_uring(7), with SEND_ZC
-can_uring() { "$HELPERS/ring" try "$@"; }
+can_uring() { "$HELPERS/ring" "$@"; }
 # may_lock_much: tests that run side by side share what their user may lock or pin, of which uring-zc takes 4 MiB a run
 may_lock_much()
 {

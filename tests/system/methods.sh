@@ -1,12 +1,12 @@
 #!/bin/sh
-# Each method of zcc and of zcs by each behaviour: what arrives, in pieces, corked, raw; files that shrink, peers that
-# take or send nothing, signals; by which calls; and what is printed where io_uring(7) may not be used.
+# Each method of zcc and of zcs by each behaviour: what arrives, in pieces, corked, raw; peers that take or send nothing,
+# signals; by which calls; and what is printed where io_uring(7) may not be used, or the kernel has no TLS.
+# tests/unit/sender.c has each size of a file and of a call, and faults.sh each call that fails.
 #
-# seconds: 8
+# seconds: 5
 # limit: 400
 . "$TOP/tests/lib.sh"
 
-ring=$BIN/ring
 senders=$(senders)
 receivers=$(receivers)
 may_lock_much || skip 'zcc -m zerocopy, zcc -m uring-zc' 'tests side by side would pin more than the user may (ulimit -l)'
@@ -33,10 +33,8 @@ taken()
 		came = substr($0, RSTART + 15, RLENGTH - 15)
 	} END { exit !(came == want && unread == "0") }' streams
 }
-number=0 # of the receiver
 for how in $receivers; do
-	number=$((number + 1))
-	beside "zcs -m $how: pieces of -b, sockets of -i, bodies about as long as a call: both ends agree"; ( begin
+	beside "zcs -m $how: pieces of -b, sockets of -i and bodies about as long as a call are received"; ( begin
 		start_zcs -m "$how" -b 999
 		exits 0 "$zcc" -s 0 -p "$PORT" ../file ../small
 		wait_until grep -Eq ' 2 files, [0-9]* reads' zcs.out
@@ -46,25 +44,11 @@ for how in $receivers; do
 		start_zcs -m "$how" -i 10000
 		{ u32 1 1 300000; cat ../file; } | timeout 20 "$HELPERS/net" send -k "$PORT" | grep -q '^bytes=300000 '
 		start_zcs -m "$how"
-		exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -n 1
-		[ "$(bytes_of out)" = '22579200 22579200' ]
-		[ "$(figures_of method out)" = "sendfile $how" ]
-		grep -q 'all bytes sent were received' out
-		wait_until grep -q ' 63 files, ' zcs.out
-		grep -q ' 22579200 bytes in [0-9.]* s' zcs.out
 		# The sender sends no more but waits for its receipt: a wait for more than the file would never end.
 		for n in 1 65535 65536 65537 262144 262145; do
 			{ u32 1 2 $n; head -c $n /dev/zero; u32 1; printf x; } | timeout 20 "$HELPERS/net" send -k "$PORT" |
 				grep -q "^bytes=$((n + 1)) "
 		done
-		# A diagonal of the sizes for each sender, or all
-		for method in $senders; do for size in 1 1000 65537; do
-			number=$((number + 1))
-			[ -n "$LONG" ] || [ $((number % 4)) -eq 0 ] || continue
-			if [ $size -eq 1 ]; then what='small'; else what='file'; fi
-			exits 0 "$zcc" -s 0 -p "$PORT" -m "$method" -b $size -n 2 ../$what ../small
-			grep -q 'all bytes sent were received' out
-		done; done
 	) & later
 	# A stream, the milliseconds between its bytes, what the receipt begins with (- for no receipt), the line on stderr.
 	beside "zcs -m $how: whole streams, in single bytes too, have a receipt, others a line; it gives all back; SIGTERM ends it"; ( begin
@@ -185,11 +169,8 @@ held()
 }
 loops=$(scale 3000 50000) # more than a pipe, a ring or one call takes of them
 for how in $senders; do
-	beside "zcc -m $how: four streams each pass a file larger than their windows; -b makes pieces; a small file is one segment"; ( begin
-		arrives 3 '-P 4' ../larger
-		[ "$(bytes_of out)" = $((12 * 1300001)) ]
-		arrives 2 '-b 997' ../file ../empty ../small ../file
-		[ "$(figures_of calls out)" = 1206 ]
+	beside "zcc -m $how: four streams each pass files of any size in pieces of -b; a small file is one segment"; ( begin
+		arrives 2 '-P 4 -b 997' ../larger ../empty ../small
 		arrives 1 '' ../small
 		grep -qx 'segments 1' peer.out
 	) & later
@@ -216,31 +197,6 @@ for how in $senders; do
 			}' sending | uniq >order
 		printf 'cork 1\nsend\ncork 0\ncork 1\nsend\ncork 0\nshutdown\n' | diff - order
 	) & later
-	beside "zcc -m $how: a file that shrinks, and with --timeout a server that reads nothing: one line, exit 1; --retry tries again"; ( begin
-		# In the last page mmap has zeros; the other methods have one way for all lengths.
-		for size in 3146228 $([ "$how" != mmap ] && [ -z "$LONG" ] || echo 1000000 0); do
-			truncate -s 3146728 shrinks
-			held -n 2 shrinks
-			truncate -s $size shrinks
-			kill -USR1 "$PEER"
-			zcc_ends held 1
-			one_line held.err
-			grep 'shrinks: shrank while it was being sent' held.err
-		done
-		for b in 64k $([ "$how" != zerocopy ] || echo 1000); do
-			start_peer -s
-			breaks "127.0.0.1:$PORT: the server accepted no data for 0.3 seconds (--timeout) after [0-9]* bytes" \
-			    timeout 20 "$zcc" -s 0 -p "$PORT" -m "$how" -b $b --timeout 0.3 -t 60 ../file
-			kill -USR1 "$PEER"
-		done
-		start_zcs
-		kill -STOP "$ZCS"
-		for what in '-n 30 ../file' ../small; do
-			exits 1 timeout 30 "$zcc" -q -s 0 -p "$PORT" -m "$how" -r 1 --retry 1 --timeout 0.3 $what
-			grep 'accepted no data for .*: the run is omitted$' err
-		done
-		kill -KILL "$ZCS"
-	) & later
 	beside "zcc -m $how: SIGINT ends it with a report on which both ends agree"; ( begin
 		# A second after the signal zcc waits no more: little is to be on its way then.
 		start_zcs -1 -I 0.05
@@ -251,7 +207,13 @@ for how in $senders; do
 		grep -q 'all bytes sent were received' held.out
 		not grep 'never completed *[1-9]' held.out
 	) & later
-	beside "zcc -m $how: SIGINT ends it with a report while the server takes nothing"; ( begin
+	beside "zcc -m $how and a server that reads nothing: --timeout ends it with one line, SIGINT with a report"; ( begin
+		for b in 64k $([ "$how" != zerocopy ] || echo 1000); do
+			start_peer -s
+			breaks "127.0.0.1:$PORT: the server accepted no data for 0.3 seconds (--timeout) after [0-9]* bytes" \
+			    timeout 20 "$zcc" -s 0 -p "$PORT" -m "$how" -b $b --timeout 0.3 -t 60 ../file
+			kill -USR1 "$PEER"
+		done
 		held --raw -t 60 ../file
 		zcc_ends held 130 INT
 		[ -n "$(bytes_of held.out)" ]
@@ -261,46 +223,45 @@ for how in $senders; do
 		*z*c*) plain held.out | awk '/ zerocopy sends / { n++; sends = $3 } / copied by the kernel / { bad += $5 > sends } END { exit n != 1 || bad }' ;;
 		esac
 	) & later
+done
+
+#
+# What one method has
+#
+for how in sendfile $(echo "$senders" | grep 'z.*c'); do
 	beside "zcc --raw -m $how: as many bytes as loops, with -P: both ends agree; a server that echoes all has all"; ( begin
 		start_zcs --raw
 		sends --raw -P 4 -n $loops ../tiny
 		# A stream may end before the next is accepted: then they are more groups than one.
 		wait_until counts -eq 4 summaries "^127.*, $loops bytes in "
-		kill "$ZCS"
+		[ "$how" = sendfile ] || for row in ' zerocopy sends' '   copied by the kernel'; do
+			plain out | grep -Ex "   $row +$((4 * loops))"
+		done
 		start_peer -e
 		sends --raw --timeout 5 -n 2 ../larger
 		ended "$PEER"
 		grep -qx 'bytes 2600002' peer.out
 		[ "$(bytes_of out)" = 2600002 ]
 	) & later
-	case $how in sendfile | mmap | splice) continue ;; esac # they send from the file
-	beside "zcc -m $how --preload: what arrives is as without, and each file is read once"; ( begin; need strace
-		tracer='strace -f -e trace=pread64 -o trace'
-		arrives 3 --preload ../file ../small ../tiny
-		[ "$(grep -c pread64 trace)" -le 6 ] # the loader has some
-	) & later
 done
-
-#
-# What one method has
-#
-beside 'zcc -m mmap: a file that cannot be mapped is an error that has the reason'; ( begin
-	unmapped=/sys/devices/system/cpu/online # a file of sysfs has a size
-	[ -s $unmapped ] || exit 0
-	start_zcs
-	fails "^zcc: $unmapped: -m mmap cannot send it: No such device$" "$zcc" -s 0 -p "$PORT" -m mmap -n 1 $unmapped
+how=send
+beside 'zcc --preload: what arrives is as without, and each file is read once'; ( begin; need strace
+	tracer='strace -f -e trace=pread64 -o trace'
+	arrives 3 --preload ../file ../small ../tiny
+	[ "$(grep -c pread64 trace)" -le 6 ] # the loader has some
 ) & later
-for how in $(echo "$senders" | grep 'z.*c'); do
-	beside "zcc -m $how: the report counts the sends; on loopback the kernel copies all of them"; ( begin
-		start_zcs
-		sends -P 2 -n 3 ../file
-		for row in ' zerocopy sends' '   copied by the kernel'; do plain out | grep -Ex "   $row +30"; done
-		grep -Eqx '      never completed +0' out
-	) & later
-done
-for e in EAGAIN EBUSY EINTR; do
-	beside "-m uring at both ends: calls that the kernel cannot serve for a moment ($e) are repeated"; ( begin; need strace
-		can_uring || skip_check 'no io_uring here'
+beside 'a file that shrinks while zcc sends it: one line that names it, exit 1'; ( begin
+	truncate -s 3146728 shrinks
+	held -n 2 shrinks
+	truncate -s 1000000 shrinks
+	kill -USR1 "$PEER"
+	zcc_ends held 1
+	one_line held.err
+	grep 'shrinks: shrank while it was being sent' held.err
+) & later
+beside '-m uring at both ends: calls that the kernel cannot serve for a moment are repeated'; ( begin; need strace
+	can_uring || skip_check 'no io_uring here'
+	for e in EAGAIN EBUSY EINTR; do
 		inject="-e trace=io_uring_enter -e inject=io_uring_enter:error=$e:when=3+7"
 		launch zcs.out '*listening*' strace -f -o received $inject "$zcs" -1 -p 0 -m uring
 		read_port zcs.err
@@ -308,31 +269,16 @@ for e in EAGAIN EBUSY EINTR; do
 		grep -q 'all bytes sent were received' out
 		ended "$launched"
 		grep -c "$e.*INJECTED" received sent
-	) & later
-done
-beside 'zcc -m zerocopy: completions that do not come are not waited for by spinning'; ( begin; need strace
-	start_peer
-	strace -f -o spins -e trace=poll,recvmsg -e inject=recvmsg:error=EAGAIN \
-	    "$zcc" -s 0 -p "$PORT" -m zerocopy -t 60 ../file >out 2>err &
-	traced=$!
-	remember $traced
-	met() { [ -n "$(child_of "$traced" zcc)" ] && grep -q MSG_ERRQUEUE spins; }
-	wait_until met
-	kill -TERM "$(child_of "$traced" zcc)"
-	ended "$traced"
-	grep -Eqx '      never completed +[1-9][0-9,]*' out
-	sed '1,/--- SIGTERM/d' spins >waits
-	counts -lt 500 lines_in waits
+	done
 ) & later
-beside 'zcc -m with all methods, -r 30, in 100 MB: each run gives back what it took'; ( begin
+beside 'zcc with all methods, -r 30, in 100 MB and with 40 descriptors: each run gives back what it took'; ( begin
 	! sanitized || skip_check 'a sanitizer has more memory than that'
 	start_zcs
 	# shellcheck disable=SC3045 # dash, bash and busybox have these
 	ulimit -n 40
 	# shellcheck disable=SC3045
 	ulimit -v 100000
-	exits 0 timeout 60 "$zcc" -s 0 -p "$PORT" -q --congestion reno -m "$(echo "$senders" | paste -sd ,)" -r 30 \
-	    --wait-server 1 ../tiny
+	exits 0 timeout 60 "$zcc" -s 0 -p "$PORT" -q --congestion reno -m "$(echo "$senders" | paste -sd ,)" -r 30 ../tiny
 	wait_until counts -eq 1 threads_of "$ZCS"
 ) & later
 
@@ -360,31 +306,24 @@ done <<END
 4 pin -m zerocopy -b 64k ../file
 300 all -m zerocopy -b 16k -n 30 ../file
 $(uring_senders | sed 's|.*|4 lock -m & ../small|')
-4000 lock -m uring -P 100 -t 1 ../small
-4000 all -m uring -P 100 -b 4k ../small
 END
 
 #
 # io_uring(7) is forbidden
 #
 echo 'mount --bind "$1" /proc/sys/kernel/io_uring_disabled && shift && exec "$@"' >with_sysctl
-while read -r sysctl error line; do
-	beside "-m uring of zcc and zcs where io_uring ends with $error, and io_uring_disabled is $sysctl: one line, exit 1"; ( begin
-		"$ring" forbid EPERM true || skip_check 'no seccomp filter can be set'
+while IFS=';' read -r sysctl error line command; do
+	beside "${command%% *} -m uring where io_uring ends with $error, and io_uring_disabled is $sysctl: one line, exit 1"; ( begin; need strace
 		echo "$sysctl" >sysctl
-		set -- timeout 20 "$ring" forbid $error
-		if [ "$sysctl" -ne "$(cat /proc/sys/kernel/io_uring_disabled 2>/dev/null || echo 0)" ]; then
-			unshare -m sh ../with_sysctl sysctl true || skip_check 'no mount namespace, or no such sysctl'
-			set -- unshare -m sh ../with_sysctl sysctl "$@"
-		fi
-		for how in 'zcs -m uring -p 0' "zcc -m uring -s 0 -p $PORT ../small" "zcc -m uring-zc -s 0 -p $PORT ../small"; do
-			fails "^${how%% *}: -m uring\(-zc\)\?: io_uring: $line$" "$@" "$BIN"/$how
-		done
+		unshare -m sh ../with_sysctl sysctl true || skip_check 'no mount namespace, or no such sysctl'
+		fails "^${command%% *}: -m uring\(-zc\)\?: io_uring: $line" timeout 20 unshare -m sh ../with_sysctl sysctl \
+		    strace -f -o trace -e trace=io_uring_setup -e inject=io_uring_setup:error=$error "$BIN"/$command
 	) & later
 done <<END
-0 EPERM a seccomp filter forbids it: containers need a profile that allows io_uring_setup
-2 EPERM kernel.io_uring_disabled forbids it: set that sysctl to 0
-0 ENOSYS this kernel has none, or a seccomp filter hides it
+0;EPERM;a seccomp filter forbids it: containers need a profile that allows io_uring_setup$;zcs -m uring -p 0
+2;EPERM;kernel.io_uring_disabled forbids it: set that sysctl to 0$;zcc -m uring -s 0 -p $PORT ../small
+0;ENOSYS;this kernel has none, or a seccomp filter hides it$;zcc -m uring-zc -s 0 -p $PORT ../small
+0;EINVAL;this kernel is too old: Linux 6.1 or later is needed$;zcc -m uring -s 0 -p $PORT ../small
 END
 # A stand-in for a kernel that has TLS: tests/helpers/preload/tls.c.  tls.sh has the kernel's own.
 beside 'zcc --tls and zcs --tls: each cipher, what encrypts, records and errors; another cipher, and what the kernel lacks, are named'; ( begin; need jq
@@ -448,20 +387,11 @@ it 'zcs without --tls: a client that says hello gets no answer, and a line has a
 	wait_until grep 'is it zcc --tls? then this zcs needs --tls, too: ended, after 0 bytes' zcs.err
 	stop_zcs
 ); ok
-for option in --raw --mptcp '--request 10'; do
-	check_usage "--tls and ${option% 10} cannot be used together" zcc -s 0 --tls $option
-done
 for option in --raw --mptcp --reply; do
 	check_usage "--tls and $option cannot be used together" zcs --tls $option
-done
-for method in zerocopy uring uring-zc; do
-	check_usage "-m $method and --tls cannot be used together: kernel TLS lacks it" zcc -s 0 --tls -m send,$method
-	check_usage "--vs '-m $method': -m $method and --tls cannot be used together" zcc -s 0 --tls --vs "-m $method"
 done
 for method in trunc zerocopy; do
 	check_usage "-m $method and --tls cannot be used together: kernel TLS lacks it" zcs --tls -m $method
 done
-check_usage "--tls: 'rot13' is not one of aes-128-gcm, aes-256-gcm, chacha20-poly1305" zcc -s 0 --tls=rot13
-check_usage '--preload: -m sendfile sends from the file' zcc -s 0 --preload
 check_usage '-m zerocopy needs TCP: it cannot be combined with --mptcp' zcs -m zerocopy --mptcp
 finish

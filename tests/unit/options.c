@@ -123,7 +123,9 @@ static void test_wrong(void)
 		"|-s 0 --vs -S_file|-s 0 --vs -n_1_-t_1|-s 0 --vs -b_x|-s 0 --vs --foo|-s 0 --vs '|-s 0 --vs --preload"
 		"|-s 0 -r 2 --vs -S --fail-above 1|-s 0 -r 3 --fail-above 50|-s 0 --vs --content_zeros|-s 0 --vs --keep|-s 0 --request 1 --vs -k|-s 0 --vs --request_1|-s 0 --request 1,2 --brief --vs --retry_1"
 		"|-s 0 --cport 65530 -P 6|-s 0 --cport 65530 -P 7|-s 0 --cport 65528 -r 2 -P 1,3|-s 0 --cport 65528 -r 2 -P 1,3 -m send,mmap"
-		"|-s 0 --cport 65000 -r 10 -P 8 --vs -P_19 --setting a=: --setting b=:|-s 0 --cport 65530 -P 2 --request 1,2,3,4|-C",
+		"|-s 0 --cport 65000 -r 10 -P 8 --vs -P_19 --setting a=: --setting b=:|-s 0 --cport 65530 -P 2 --request 1,2,3,4|-C"
+		"|-s 0 --tls --raw|-s 0 --tls --mptcp|-s 0 --tls --request 10|-s 0 --tls=rot13|-s 0 --preload"
+		"|-s 0 --tls -m send,zerocopy|-s 0 --tls --vs -m_uring|-s 0 --tls -m uring-zc",
 		"wrong options of zcc end it with a line");
 }
 

@@ -79,6 +79,7 @@ static void test_send(const char *method, int fd, uint64_t size, uint64_t chunk,
 static void test_waits(const char *method, int fd)
 {
 	struct sender s;
+	const size_t mapped = mapped_bytes();
 	const int peer = open_pair(&s, method, 0);
 	uint64_t from;
 
@@ -93,6 +94,34 @@ static void test_waits(const char *method, int fd)
 	ok(sender_send(&s, fd, 0, 1) == 0 && s.bytes == 1, "-m %s sends nothing after a stop",
 	   method);
 	stop = 0;
+	shutdown(s.sock, SHUT_WR);
+	close(peer);
+	from = now_ns();
+	if (s.method->await != NULL)
+		s.method->await(&s);
+	ok(s.method->await == NULL || now_ns() - from > 5000000,
+	   "-m %s does not spin on a connection that both ends have closed", method);
+	sender_close(&s);
+	ok(mapped_bytes() == mapped, "-m %s: a sender gives its memory back", method);
+}
+
+/* Of a file that is shorter than it was, within its last page or by more. */
+static void test_shrunk(const char *method, int fd)
+{
+	static const uint64_t beyond[] = {1, 100000};
+	const int64_t there = 150001;
+	struct sender s;
+	const int peer = open_pair(&s, method, 100000);
+	int64_t n, sum = 0;
+	size_t i;
+
+	for (i = 0; i < LENGTH(beyond); i++) {
+		n = sender_send(&s, fd, MOST - there, (uint64_t)there + beyond[i]);
+		sum += n;
+		ok(n >= 0 && n < there + (int64_t)beyond[i] && s.bytes == (uint64_t)sum,
+		   "-m %s: of a file that lacks its last %ju bytes fewer are sent", method,
+		   (uintmax_t)beyond[i]);
+	}
 	close(peer);
 	sender_close(&s);
 }
@@ -121,6 +150,7 @@ static void test_methods(void)
 				test_send(method, fd, cases[i][0], cases[i][1], true);
 		}
 		test_waits(method, fd);
+		test_shrunk(method, fd);
 	}
 	close(fd);
 }
