@@ -4,39 +4,26 @@
 
 #include <dirent.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "tests/unit/unit.h"
+#include "tests/unit/script.h"
 
-static struct {
+static struct machine {
 	pid_t child;       /* that fork(2) returns */
 	int status[3], n;  /* what waitpid(2) returns, and how many it has returned */
 	bool is_old;       /* a kernel without close_range(2) */
 	bool grouped;      /* a control group was found */
 	int denied, error; /* how often the autogroup cannot be lowered, and why */
-	int closed, bad;   /* descriptors that were closed by number, and others */
-	char calls[4096];
-	jmp_buf end;
 } the;
-
-#define note(...) string_append(the.calls, sizeof(the.calls), __VA_ARGS__)
 
 static int script_write(const char *dir, const char *name, const char *text)
 {
 	note("%s/%s %s;", dir, name, text);
 	errno = the.error;
 	return the.denied > 0 && strcmp(name, "autogroup") == 0 && the.denied-- ? -1 : 0;
-}
-
-static void script_close(int fd)
-{
-	if (!the.is_old)
-		note("close %d;", fd);
-	the.closed++;
 }
 
 static int script_dup2(int from, int to)
@@ -92,7 +79,7 @@ static long script_syscall(long number, int from, unsigned to, int flags)
 }
 
 #define open_retry(path, flags)          (note("%s;", path), 8 + ((flags) == O_RDWR))
-#define close(fd)                        script_close(fd)
+#define close(fd)                        note("close %d;", fd)
 #define dup2(from, to)                   script_dup2(from, to)
 #define syscall(number, from, to, flags) script_syscall(number, (int)(from), (unsigned)(to), flags)
 #define sigprocmask(how, set, before)                                                              \
@@ -116,45 +103,34 @@ static long script_syscall(long number, int from, unsigned to, int flags)
 #define readdir(d)                          script_thread()
 #define closedir(d)                         note("end of threads;")
 #define idle_group_remove(g, tries)         note("remove %d;", tries)
-#define spin_main(s, keeper)                (note("spin %d", keeper), longjmp(the.end, 1))
+#define spin_main(s, keeper)                note_end("spin %d", keeper)
 /* NOLINTNEXTLINE(bugprone-reserved-identifier) */
-#define _exit(status) (note("exit %d", status), longjmp(the.end, 1))
+#define _exit(status) note_end("exit %d", status)
 #include "lib/load/keeper.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
-static void close_files(struct soaker *s)
+static void close_files(void *s)
 {
-	keeper_close_files((const int[]){the.is_old ? 5 : -1, 6}, s->lock);
+	keeper_close_files((const int[]){the.is_old ? 5 : -1, 6}, ((struct soaker *)s)->lock);
 }
 
-static void lower(struct soaker *s)
+static void lower(void *s)
 {
-	s->autogroup_errno = autogroup_lower();
+	((struct soaker *)s)->autogroup_errno = autogroup_lower();
 }
 
-static void main_of(struct soaker *s)
+static void main_of(void *s)
 {
 	keeper_main(s, (const int[]){5, 6});
 }
 
-/* What a keeper calls until its end, or that of the function. */
-static const char *calls_of(void (*function)(struct soaker *s), struct soaker *s)
-{
-	the.calls[0] = '\0';
-	the.closed = the.n = 0;
-	if (setjmp(the.end) == 0)
-		function(s);
-	return the.calls;
-}
-
-static struct soaker *two_soakers(void)
+static struct soaker *two_soakers(struct machine machine)
 {
 	struct soaker *s = two_empty_soakers();
 
-	memset(&the, 0, sizeof(the));
+	the = machine;
 	s->lock = 7;
 	s->cpu[1].tid = 52;
 	s->group_errno = EPERM;
-	the.child = 50;
 	return s;
 }
 
@@ -172,73 +148,72 @@ static void test_ends(void)
 {
 	static const struct {
 		const char *title;
-		pid_t child;
-		int status[3], stops;
-		bool grouped;
+		struct machine machine;
+		int stops;
 		const char *calls;
 	} rows[] = {
-		{"the program ends", 50, {0}, 0, false, KILLED},
-		{"soakers that are stopped, and go on", 50, {0x137f, 0xffff}, 2, true, KILLED},
-		{"soakers that go on, whose stop was not seen", 50, {0xffff}, 2, true, KILLED},
-		{"soakers that stay stopped", 50, {0x137f, 0x137f}, 1, true, KILLED},
-		{"soakers that are killed", 50, {9}, 0, true, "remove 5;exit 137"},
-		{"soakers that end", 50, {0x300}, 0, true, "remove 5;exit 1"},
-		{"no process for soakers", -1, {0}, 0, true, "remove 5;exit 1"},
-		{"the soakers", 0, {0}, 0, true, "spin 77"},
+		{"the program ends", {.child = 50}, 0, KILLED},
+		{"soakers that are stopped, and go on",
+		 {.child = 50, .status = {0x137f, 0xffff}},
+		 2,
+		 KILLED},
+		{"soakers that go on, whose stop was not seen",
+		 {.child = 50, .status = {0xffff}},
+		 2,
+		 KILLED},
+		{"soakers that stay stopped", {.child = 50, .status = {0x137f, 0x137f}}, 1, KILLED},
+		{"soakers that are killed", {.child = 50, .status = {9}}, 0, "remove 5;exit 137"},
+		{"soakers that end", {.child = 50, .status = {0x300}}, 0, "remove 5;exit 1"},
+		{"no process for soakers", {.child = -1}, 0, "remove 5;exit 1"},
+		{"the soakers", {.child = 0}, 0, "spin 77"},
 	};
 	struct soaker *s;
 	size_t i;
 
 	for (i = 0; i < LENGTH(rows); i++) {
-		s = two_soakers();
-		the.child = rows[i].child;
-		the.grouped = rows[i].grouped;
-		memcpy(the.status, rows[i].status, sizeof(the.status));
+		s = two_soakers(rows[i].machine);
 		calls_of(main_of, s);
-		is(text_of("%s, %d stops", the.calls, (int)s->stops),
+		is(text_of("%s, %d stops", script.calls, (int)s->stops),
 		   text_of("%s%s, %d stops", BEGIN, rows[i].calls, rows[i].stops), "keeper: %s",
 		   rows[i].title);
 	}
+	s = two_soakers((struct machine){.child = 50, .grouped = true});
 	s->group_errno = 0;
-	the.child = 50;
 	has(calls_of(main_of, s), "root/cgroup.procs 50;policy 50 0",
 	    "soakers leave their group first");
 }
 
 static void test_files(void)
 {
-	struct soaker *s = two_soakers();
+	struct soaker *s = two_soakers((struct machine){.is_old = true});
 
-	the.is_old = true;
-	calls_of(close_files, s);
-	ok(the.closed == 1 + 1020, "without close_range(2) all files are closed, one by one: %d",
-	   the.closed);
 	s->lock = -1;
-	has(calls_of(close_files, s), "9 to 3", "without a lock the null device has its place");
+	has(calls_of(close_files, s), "9 to 3;close 4;",
+	    "without a lock the null device has its place");
+	ok(occurrences(script.calls, "close ") == 1 + 1020,
+	   "without close_range(2) all files are closed, one by one");
 	the.is_old = false;
 	is(calls_of(close_files, s), "/dev/null;close 6;-1 to 0;exit 1",
 	   "a keeper that cannot see the end of its program ends");
 }
 
+/* How often a write is denied, and why; the result, and how often it is tried. */
 static void test_autogroup(void)
 {
-	static const struct {
-		int denied, error, result;
-		size_t writes;
-	} rows[] = {{0, 0, 0, 1},        {5, EAGAIN, 0, 6},
-		    {39, EAGAIN, 0, 40}, {99, EAGAIN, EAGAIN, 40},
-		    {1, ENOENT, 0, 1},   {1, EACCES, EACCES, 1}};
-	struct soaker *s = two_soakers();
-	size_t i, sleeps;
+	static const int rows[][4] = {{0, 0, 0, 1},
+				      {39, EAGAIN, 0, 40},
+				      {99, EAGAIN, EAGAIN, 40},
+				      {1, ENOENT, 0, 1},
+				      {1, EACCES, EACCES, 1}};
+	struct soaker *s;
+	size_t i;
 
 	for (i = 0; i < LENGTH(rows); i++) {
-		the.denied = rows[i].denied;
-		the.error = rows[i].error;
-		sleeps = rows[i].error == EAGAIN ? rows[i].writes - 1 : 0;
-		ok(strlen(calls_of(lower, s)) ==
-				   rows[i].writes * strlen("/proc/self/autogroup 19;") +
-					   sleeps * strlen("sleep;") &&
-			   s->autogroup_errno == rows[i].result,
+		s = two_soakers((struct machine){.denied = rows[i][0], .error = rows[i][1]});
+		calls_of(lower, s);
+		ok(s->autogroup_errno == rows[i][2] &&
+			   occurrences(script.calls, "/proc/self/autogroup 19;") == rows[i][3] &&
+			   occurrences(script.calls, "sleep;") == rows[i][3] - 1,
 		   "the weight of the session is lowered in 40 tries, or not: case %d", (int)i);
 	}
 }

@@ -6,28 +6,27 @@
 
 #include <limits.h>
 #include <linux/futex.h>
-#include <setjmp.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-#include "tests/unit/unit.h"
+#include "tests/unit/script.h"
 
-static struct {
+static struct machine {
 	uint64_t ns, step; /* the clock, and by how much a reading moves it */
 	int held, error;   /* so often the lock is held by another program, or cannot be had */
-	pid_t child;       /* that fork(2) returns */
+	int child;         /* the process that fork(2) makes; -1 and -2: it or pipe2(2) fails */
 	int ended, status; /* of the keeper: after so many looks it has ended; 0: it runs */
 	int asleep;        /* sleeps until a soaker has turned */
-	int sees_root, shared, root, online, option[KERNEL_OPTIONS];
+	bool rootless, is_shared, user; /* the control group, and who asks */
+	int more;                       /* CPUs that are online than two */
+	bool option[KERNEL_OPTIONS];
 	const char *file[2]; /* the clock source, and the state of sched_ext */
-	struct yield yield[9], *y;
-	struct soaker *s;
-	char calls[1024];
-	jmp_buf end;
 } the;
 
-#define note(...) string_append(the.calls, sizeof(the.calls), __VA_ARGS__)
+static struct yield trials[9];
+static const struct yield *trial; /* that is next */
+static struct soaker *soakers;
 
 static int script_lock(int fd, int how)
 {
@@ -49,7 +48,7 @@ static int script_sleep(void)
 {
 	note("sleep;");
 	if (--the.asleep == 0)
-		the.s->cpu[0].turns = the.s->cpu[1].turns = 1;
+		soakers->cpu[0].turns = soakers->cpu[1].turns = 1;
 	return 0;
 }
 
@@ -62,14 +61,6 @@ static int script_read(const char *path, char *buf, size_t size)
 	if (the.file[!is_clock] == NULL)
 		return -1;
 	snprintf(buf, size, "%s", the.file[!is_clock]);
-	return 0;
-}
-
-static int script_mask(int how, const sigset_t *set)
-{
-	note("%s;", how == SIG_SETMASK                                ? "restore"
-		    : how == SIG_UNBLOCK && sigismember(set, SIGTERM) ? "unblock"
-								      : "?");
 	return 0;
 }
 
@@ -89,69 +80,66 @@ static int script_pipe(int ends[2])
 	return 0;
 }
 
-static int real_lock(int fd)
-{
-	return flock(fd, LOCK_EX | LOCK_NB);
-}
-
-static long script_wake(long number, const void *word, int what, int n)
-{
-	note("%s;",
-	     number == SYS_futex && word == &the.s->parked && what == FUTEX_WAKE && n == INT_MAX
-		     ? "wake"
-		     : "?");
-	return 0;
-}
-
 #define clock_ns(clock)                 (the.ns += the.step)
 #define flock(fd, how)                  script_lock(fd, how)
 #define waitpid(pid, status, how)       script_wait(pid, status, how)
 #define sleep_ns(ns)                    script_sleep()
 #define file_read_line(path, buf, size) script_read(path, buf, size)
-#define sigprocmask(how, set, old)      script_mask(how, set)
-#define stop_signals(set)               (sigemptyset(set), sigaddset(set, SIGTERM))
-#define open_retry(path, flags)         (note("%s;", path), errno = the.error, the.error == ENOENT ? -1 : 8)
-#define pipe2(ends, flags)              script_pipe(ends)
-#define fork()                          (the.child)
-#define close(fd)                       note("close %d;", fd)
+#define sigprocmask(how, set, old)                                                                 \
+	note("%s;", (how) == SIG_SETMASK                                ? "restore"                \
+		    : (how) == SIG_UNBLOCK && sigismember(set, SIGTERM) ? "unblock"                \
+									: "?")
+#define stop_signals(set)       (sigemptyset(set), sigaddset(set, SIGTERM))
+#define open_retry(path, flags) (note("%s;", path), errno = the.error, the.error == ENOENT ? -1 : 8)
+#define pipe2(ends, flags)      script_pipe(ends)
+#define fork()                  (the.child)
+#define close(fd)               note("close %d;", fd)
 #define mmap(at, size, prot, flags, fd, offset)                                                    \
 	((size) == sizeof(struct soaker) + 2 * sizeof(struct soak_cpu) && (flags)&MAP_SHARED &&    \
 			 the.error != ENOMEM                                                       \
-		 ? the.s                                                                           \
+		 ? soakers                                                                         \
 		 : script_failed())
 #define munmap(at, size)                                                                           \
 	note("free%s;", (size) == sizeof(struct soaker) + 2 * sizeof(struct soak_cpu) ? "" : "?")
-#define kill(pid, sig)                      note("kill %d %d;", pid, (sig) == SIGCONT)
-#define keeper_main(s, ends)                (note("keeper %d %d;", (ends)[0], (ends)[1]), longjmp(the.end, 1))
-#define geteuid()                           ((uid_t)!the.root)
-#define sysconf(name)                       (the.online)
-#define cpus_are_all(cpus)                  ((cpus)->n == 2)
-#define kernel_option(o)                    (the.option[o])
-#define cpu_cgroup_sees_root(g)             (the.sees_root)
-#define cpu_cgroup_is_shared(g)             (the.shared)
-#define idle_group_remove(g, tries)         note("remove %d;", tries)
-#define yield_measure(cpus, ran, s, y)      ((void)(cpus), (void)(s), *(y) = *the.y++)
-#define syscall(number, word, what, n, ...) script_wake(number, word, what, n)
+#define kill(pid, sig)                 note("kill %d %d;", pid, (sig) == SIGCONT)
+#define keeper_main(s, ends)           note_end("keeper %d %d;", (ends)[0], (ends)[1])
+#define geteuid()                      ((uid_t)the.user)
+#define sysconf(name)                  (2 + the.more)
+#define cpus_are_all(cpus)             ((cpus)->n == 2)
+#define kernel_option(o)               (the.option[o])
+#define cpu_cgroup_sees_root(g)        (!the.rootless)
+#define cpu_cgroup_is_shared(g)        (the.is_shared)
+#define idle_group_remove(g, tries)    note("remove %d;", tries)
+#define yield_measure(cpus, ran, s, y) ((void)(cpus), (void)(s), *(y) = *trial++)
+#define syscall(number, word, what, n, ...)                                                        \
+	note("%s;", (number) == SYS_futex && (word) == &soakers->parked && (what) == FUTEX_WAKE && \
+				    (n) == INT_MAX                                                 \
+			    ? "wake"                                                               \
+			    : "?")
 #include "lib/load/soaker.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
-static struct soaker *two_soakers(void)
+static struct soaker *soakers_of(struct machine machine)
 {
-	struct soaker *s = two_empty_soakers();
+	struct soaker *s = soakers = two_empty_soakers();
 
-	memset(&the, 0, sizeof(the));
+	the = machine;
+	the.child += 50;
+	the.asleep += 2;
+	the.step += 10000000;
+	trials[0].kept = 1;
+	trial = trials;
 	s->keeper = 40;
-	the.child = 50;
 	s->lock = 8;
 	s->pipe = 9;
 	s->cpu[0].id = s->cpu[1].id = 5;
-	the.step = 10000000;
-	the.asleep = 2;
-	the.sees_root = the.root = 1;
-	the.s = s;
-	the.y = the.yield;
-	the.yield[0].kept = 1;
-	the.online = 2;
+	script.calls[0] = '\0';
 	return s;
+}
+
+/* The same, beside a kernel that does all that is asked for. */
+static struct soaker *two_soakers(void)
+{
+	return soakers_of((struct machine){.error = 0});
 }
 
 /* 40 ms, of which each look at the clock takes 10. */
@@ -162,20 +150,17 @@ static void test_lock(void)
 		  other = open(path, O_RDONLY | O_CLOEXEC);
 	struct lock_holder h;
 
-	two_soakers();
-	the.held = 99;
+	soakers_of((struct machine){.held = 99});
 	ok(!device_lock(8, 0.03) && errno == EWOULDBLOCK, "a lock that stays held is not taken");
-	is(the.calls, "lock 8;unblock;sleep;restore;lock 8;unblock;sleep;restore;lock 8;",
+	is(script.calls, "lock 8;unblock;sleep;restore;lock 8;unblock;sleep;restore;lock 8;",
 	   "a lock is tried for the time that is asked for, and signals may come meanwhile");
-	ok(!lock_take(fd, 0, &h) && h.pid == 0, "a holder that is not known has no pid");
-	is(h.name, "a program of another PID namespace or user",
+	ok(!lock_take(fd, 0, &h) && h.pid == 0 &&
+		   strcmp(h.name, "a program of another PID namespace or user") == 0,
 	   "a holder that is not known has a description");
-	ok(real_lock(other) == 0 && !lock_take(fd, 0, &h) && h.pid == getpid(),
+	ok((flock)(other, LOCK_EX | LOCK_NB) == 0 && !lock_take(fd, 0, &h) && h.pid == getpid(),
 	   "a holder is found by its lock");
 	is(h.name, text_of("name of /proc/%d/comm", getpid()),
 	   "a holder has the name of its process");
-	the.held = 0;
-	ok(lock_take(fd, 0, &h), "a lock that nobody holds is taken");
 	(close)(fd);
 	(close)(other);
 	remove(path);
@@ -199,143 +184,125 @@ static void test_ends(void)
 	size_t i;
 
 	for (i = 0; i < LENGTH(rows); i++) {
-		s = two_soakers();
-		ok(end_of(s) == NULL && the.calls[0] == '\0',
+		s = soakers_of((struct machine){.ended = 2, .status = rows[i].status});
+		ok(end_of(s) == NULL && script.calls[0] == '\0',
 		   "a keeper that has not ended is none");
-		the.ended = 1;
-		the.status = rows[i].status;
 		s->cpu[i / 2].bind_errno = rows[i].bind_errno;
 		is(end_of(s), rows[i].why, "why soakers end: case %d", (int)i);
-		is(the.calls, "remove 200;",
+		is(script.calls, "remove 200;",
 		   "the group of soakers that have ended is removed: case %d", (int)i);
-		the.ended = 1;
-		ok(died((void (*)(void *))soaker_check_or_die, s) == EXIT_FAILURE &&
-			   strstr(printed, rows[i].why) != NULL,
-		   "soakers that have ended are an error: case %d", (int)i);
 	}
+	the.ended = 1;
+	ok(died((void (*)(void *))soaker_check_or_die, s) == EXIT_FAILURE &&
+		   strstr(printed, rows[i - 1].why) != NULL,
+	   "soakers that have ended are an error");
 }
 
-/* What a start prints on stderr or returns, and calls. */
-static void start(bool parkable, char *all, size_t size)
+static bool parkable;
+static const char *why; /* soakers did not start */
+static struct lock_holder holder;
+
+static void start_of(void *s)
 {
-	const struct cpus cpus = {2, {3, 5}};
-	struct lock_holder h = {.pid = 7};
+	why = NULL;
+	why = soaker_start(s, &(const struct cpus){2, {3, 5}}, 0, parkable, &holder);
+}
+
+/* What a start calls, and returns or prints on stderr. */
+static const char *start(void)
+{
 	struct soaker *s = NULL;
-	const char *volatile why = NULL;
 	const char *said;
 
 	capture(STDERR_FILENO);
-	if (setjmp(the.end) == 0)
-		why = soaker_start(&s, &cpus, 0, parkable, &h);
-	said = strchr(captured(), ':');
-	string_append(all, size, "holder %d, parked %d, unsafe %d, %s%s%.*s\n", h.pid,
-		      (int)the.s->parked, the.s->weight, the.calls, why != NULL ? why : "",
-		      said != NULL ? (int)strcspn(said, "\n") : 0, said);
+	calls_of(start_of, &s);
+	said = strchrnul(captured(), ':');
+	return text_of("holder %d, parked %d, unsafe %d, %s%s%.*s\n", holder.pid,
+		       (int)soakers->parked, soakers->weight, script.calls, why != NULL ? why : "",
+		       (int)strcspn(said, "\n"), said);
 }
 
+/* Where a row has no machine and no errors, all goes well. */
 static void test_start(void)
 {
-	enum {
-		ERROR,
-		HELD,
-		ENDED,
-		CHILD,
-		ASLEEP,
-		POLICY,
-		GROUP,
-		ROOTLESS,
-		SHARED,
-		AUTOGROUP,
-		USER,
-		PARKS
+	static const struct {
+		struct machine machine;
+		int policy, group, autogroup; /* errors */
+		bool parkable;
+	} rows[] = {
+		{.policy = 0},
+		{.machine.error = ENOENT},
+		{.machine.error = ENOMEM},
+		{.machine.held = 1},
+		{.machine.held = 1, .parkable = true},
+		{.machine.child = -52},
+		{.machine.child = -51},
+		{.machine.child = -50},
+		{.machine.ended = 2, .machine.status = 1 << 8},
+		{.machine.asleep = 700, .machine.step = 190000000},
+		{.policy = EPERM},
+		{.machine.user = true, .policy = EPERM},
+		{.machine.rootless = true},
+		{.machine.is_shared = true, .group = EROFS},
+		{.group = EROFS, .autogroup = EAGAIN},
+		{.machine.rootless = true, .group = EROFS},
+		{.machine.is_shared = true, .autogroup = EAGAIN},
 	};
-	static const int rows[][12] = {{[ERROR] = 0},
-				       {[ERROR] = ENOENT},
-				       {[ERROR] = ENOMEM},
-				       {[HELD] = 1},
-				       {[HELD] = 1, [PARKS] = 1},
-				       {[PARKS] = 1},
-				       {[CHILD] = -52},
-				       {[CHILD] = -51},
-				       {[CHILD] = -50},
-				       {[ENDED] = 2},
-				       {[ASLEEP] = 700},
-				       {[POLICY] = EPERM},
-				       {[POLICY] = EPERM, [USER] = 1},
-				       {[ROOTLESS] = 1},
-				       {[GROUP] = EROFS, [SHARED] = 1},
-				       {[GROUP] = EROFS, [AUTOGROUP] = EAGAIN},
-				       {[GROUP] = EROFS, [ROOTLESS] = 1},
-				       {[SHARED] = 1, [AUTOGROUP] = EAGAIN}};
 	static char all[8192];
 	struct soaker *s;
 	size_t i;
 
 	for (i = 0; i < LENGTH(rows); i++) {
-		s = two_soakers();
-		the.error = rows[i][ERROR];
-		the.held = rows[i][HELD];
-		the.ended = rows[i][ENDED];
-		the.status = 1 << 8;
-		the.child += rows[i][CHILD];
-		the.asleep += rows[i][ASLEEP];
-		s->policy_errno = rows[i][POLICY];
-		s->group_errno = rows[i][GROUP];
-		s->autogroup_errno = rows[i][AUTOGROUP];
-		the.sees_root -= rows[i][ROOTLESS];
-		the.shared = rows[i][SHARED];
-		the.root -= rows[i][USER];
-		the.calls[0] = '\0';
-		if (rows[i][ASLEEP] != 0)
-			the.step = 200000000;
-		start(rows[i][PARKS], all, sizeof(all));
+		s = soakers_of(rows[i].machine);
+		s->policy_errno = rows[i].policy;
+		s->group_errno = rows[i].group;
+		s->autogroup_errno = rows[i].autogroup;
+		parkable = rows[i].parkable;
+		string_append(all, sizeof(all), "%s", start());
 	}
 	expect(all, "soakers start, or say why not");
-	s = two_soakers();
-	the.file[0] = "tsc";
-	the.online = 3;
-	the.option[KERNEL_STEAL_TIME] = 1;
-	start(false, all, sizeof(all));
-	ok(s->online == 3 && s->whole && s->sees_steal && strcmp(s->clock, "tsc") == 0 &&
-		   s->keeper == 50 && s->pipe == 6 && s->cpu[0].id == 3 && s->cpu[1].id == 5 &&
-		   s->cpu[0].soaker == s && s->cpu[1].soaker == s && s->n == 2,
-	   "the machine at the start is kept");
-	for (i = 0; i < 2; i++) {
-		the.option[i] ^= 1;
-		start(false, all, sizeof(all));
-		ok(!s->sees_steal,
+	for (i = 0; i < 4; i++) {
+		s = soakers_of(
+			(struct machine){.more = 1, .file = {"tsc"}, .option = {i & 1, i & 2}});
+		start();
+		ok(s->sees_steal == (the.option[KERNEL_STEAL_TIME] && !the.option[KERNEL_IRQ_TIME]),
 		   "a thread's clock shows steal if it leaves out this, and no interrupts: %d",
 		   (int)i);
-		the.option[i] ^= 1;
 	}
+	ok(s->online == 3 && s->whole && strcmp(s->clock, "tsc") == 0 && s->keeper == 50 &&
+		   s->pipe == 6 && s->cpu[0].id == 3 && s->cpu[1].id == 5 &&
+		   s->cpu[0].soaker == s && s->cpu[1].soaker == s && s->n == 2,
+	   "the machine at the start is kept");
 }
 
+/* Eight trials, of which the last but one is the better. */
 static void test_yield(void)
 {
-	struct soaker *s = two_soakers();
-	int i;
+	static const struct {
+		struct yield last;
+		const char *line;
+	} rows[] = {
+		{{.kept = 0.6},
+		 "the soakers do not yield: a thread beside them kept 60% of its CPU"},
+		{{.kept = 1, .late = 0.005}, "one kept a woken thread waiting for 5000 us"},
+		{{.kept = YIELD_KEPT, .late = YIELD_LATE}, ""},
+	};
+	struct soaker *s;
+	size_t i;
+	int k;
 
-	for (i = 0; i < 8; i++)
-		the.yield[i] = i % 2 ? (struct yield){.kept = 0.6}
-				     : (struct yield){.kept = 1, .late = 0.005};
-	capture(STDERR_FILENO);
-	try_yield(s, NULL);
-	has(captured(), "the soakers do not yield: a thread beside them kept 60% of its CPU",
-	    "soakers that do not yield in eight trials have a line");
-	ok(s->weight && the.y == the.yield + 8,
-	   "soakers that do not yield in eight trials are unsafe");
-	the.yield[7] = (struct yield){.kept = 1, .late = 0.005};
-	the.y = the.yield;
-	capture(STDERR_FILENO);
-	try_yield(s, NULL);
-	has(captured(), "one kept a woken thread waiting for 5000 us",
-	    "soakers that delay a thread have a line");
-	s->weight = false;
-	the.yield[7] = (struct yield){.kept = YIELD_KEPT, .late = YIELD_LATE};
-	the.y = the.yield;
-	try_yield(s, NULL);
-	ok(!s->weight && the.y == the.yield + 8,
-	   "one trial of eight in which they yield is enough");
+	for (i = 0; i < LENGTH(rows); i++) {
+		s = two_soakers();
+		for (k = 0; k < 7; k++)
+			trials[k] = rows[k % 2].last;
+		trials[k] = rows[i].last;
+		capture(STDERR_FILENO);
+		try_yield(s, NULL);
+		has(captured(), rows[i].line, "soakers that do not yield have a line");
+		ok(s->weight == (rows[i].line[0] != '\0') && trial == trials + 8 &&
+			   (printed[0] != '\0') == s->weight,
+		   "soakers that do not yield in eight trials are unsafe: case %d", (int)i);
+	}
 }
 
 static void unpark(void *s)
@@ -351,75 +318,60 @@ static void test_stop(void)
 	struct lock_holder h;
 
 	soaker_park(s);
-	is(the.calls, "unlock 8;", "soakers that are parked leave the lock");
 	the.held = 1;
 	ok(s->parked == 1 && !soaker_unpark(s, &h) && s->parked == 1,
 	   "soakers stay parked while another program has the lock");
-	the.calls[0] = '\0';
 	ok(soaker_unpark(s, &h) && s->parked == 0, "soakers wake up once they have the lock again");
-	is(the.calls, "lock 8;wake;", "soakers that have the lock again are woken");
-	the.calls[0] = '\0';
+	is(script.calls, "unlock 8;lock 8;lock 8;wake;",
+	   "soakers that are parked leave the lock, and are woken when they have it again");
+	script.calls[0] = '\0';
 	soaker_stop(s);
-	is(the.calls, "close 9;kill 40 1;wait 40;close 8;free;",
-	   "the end of soakers: the keeper is told, and waited for");
-	the.calls[0] = '\0';
 	the.status = 9;
 	soaker_stop(s);
-	is(the.calls, "close 9;kill 40 1;wait 40;remove 200;close 8;free;",
-	   "a keeper that is killed then leaves a group");
+	is(script.calls,
+	   "close 9;kill 40 1;wait 40;close 8;free;close 9;kill 40 1;wait 40;remove 200;close 8;free;",
+	   "the end of soakers: the keeper is told, and waited for; one that is killed then leaves a group");
 	the.ended = 1;
-	ok(died((void (*)(void *))soaker_stop, s) == EXIT_FAILURE,
+	ok(died((void (*)(void *))soaker_stop, s) == EXIT_FAILURE &&
+		   died(unpark, s) == EXIT_FAILURE,
 	   "soakers that have ended before are an error");
-	the.ended = 1;
-	ok(died(unpark, s) == EXIT_FAILURE,
-	   "soakers that have ended, and are to wake up, are an error");
 }
 
 static void test_limits(void)
 {
 	static const struct {
 		const char *clock, *file[2];
-		uint64_t gap_min, stops;
-		int online;
+		int slower, stops, more;
 		bool away, weight;
 		unsigned now;
 	} rows[] = {
-		{"tsc", {"tsc", "disabled"}, 2000, 2, 2, false, false, 0},
-		{"tsc", {NULL, NULL}, 2000, 4, 1, false, false, 0},
-		{"", {"hpet", "enable"}, 2000, 4, 1, false, false, 0},
-		{"tsc", {"hpet", "disabled"}, 2000, 4, 1, false, false, UNSAFE_CLOCK_CHANGED},
-		{"tsc", {"tsc", "enabled"}, 2000, 4, 1, false, false, UNSAFE_SCHEDULER},
-		{"tsc", {"tsc", "disabled"}, 2001, 4, 1, false, false, UNSAFE_CLOCK_SLOW},
-		{"tsc", {"tsc", "disabled"}, 2000, 3, 1, false, false, UNSAFE_SOAKER_STOPPED},
-		{"tsc", {"tsc", "disabled"}, 2000, 4, 3, false, false, UNSAFE_CPU_ONLINE},
-		{"tsc", {"tsc", "disabled"}, 2000, 4, 1, true, false, UNSAFE_CPU_OFFLINE},
-		{"tsc",
-		 {"hpet", "enabled"},
-		 2000,
-		 4,
-		 1,
-		 false,
-		 true,
-		 UNSAFE_WEIGHT | UNSAFE_CLOCK_CHANGED | UNSAFE_SCHEDULER},
+		{"tsc", {"tsc", "disabled"}, 0, 2, 0, false, false, 0},
+		{"tsc", {NULL, NULL}, 0, 4, -1, false, false, 0},
+		{"", {"hpet", "enable"}, 0, 4, -1, false, false, 0},
+		{"tsc", {"hpet", NULL}, 0, 4, 0, false, false, UNSAFE_CLOCK_CHANGED},
+		{"tsc", {NULL, "enabled"}, 0, 4, 0, false, true, UNSAFE_WEIGHT | UNSAFE_SCHEDULER},
+		{"tsc", {"tsc", NULL}, 1, 4, 0, false, false, UNSAFE_CLOCK_SLOW},
+		{"tsc", {"tsc", NULL}, 0, 3, 0, false, false, UNSAFE_SOAKER_STOPPED},
+		{"tsc", {"tsc", NULL}, 0, 4, 1, false, false, UNSAFE_CPU_ONLINE},
+		{"tsc", {"tsc", NULL}, 0, 4, 0, true, false, UNSAFE_CPU_OFFLINE},
 	};
 	struct limits_mark m;
 	struct soaker *s;
 	size_t i;
 
 	for (i = 0; i < LENGTH(rows); i++) {
-		s = two_soakers();
+		s = soakers_of((struct machine){.more = rows[i].more,
+						.file = {rows[i].file[0], rows[i].file[1]}});
 		s->online = 2;
 		s->lost = 4;
 		s->moved = 5;
 		strcpy(s->clock, rows[i].clock);
-		memcpy(the.file, rows[i].file, sizeof(the.file));
-		s->cpu[i % 2].gap_min = rows[i].gap_min;
+		s->cpu[i % 2].gap_min = 2000u + (unsigned)rows[i].slower;
 		s->cpu[i % 2].away = rows[i].away;
-		s->stops = rows[i].stops;
+		s->stops = (unsigned)rows[i].stops;
 		s->weight = rows[i].weight;
-		the.online = rows[i].online;
 		soaker_limits(s, &m);
-		ok(m.now == rows[i].now && m.lost == 4 && m.moved == 5 && m.stops == rows[i].stops,
+		ok(m.now == rows[i].now && m.lost == 4 && m.moved == 5 && m.stops == s->stops,
 		   "what disturbs soakers: case %d: %s", (int)i, limits_format(m.now));
 	}
 }

@@ -3,46 +3,36 @@
 #include "lib/load/keeper.h"
 
 #include <linux/futex.h>
-#include <setjmp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "tests/unit/unit.h"
+#include "tests/unit/script.h"
 
-static struct {
-	uint64_t ns, step,
-		ran; /* the clock, by how much a reading moves it, and that of the thread */
+static struct machine {
+	uint64_t ns, step, ran;     /* the clock, how far a reading moves it, that of the thread */
 	uint64_t pause, call;       /* by how much else a rest and a system call move it */
 	int readings, calls, rests; /* after so many readings the loop ends */
-	int cpu, unbound,
-		parent; /* where the thread runs, tries to bind that fail, the parent's pid */
+	int cpu, unbound, parent;   /* of the thread, tries to bind that fail, the parent's pid */
 	int voluntary, involuntary; /* switches */
-	int priority, policy,
-		threads; /* whether these cannot be set; how many threads can be started */
-	struct soaker *parked;
-	char calls_made[512];
-	jmp_buf end;
+	int priority, policy;       /* whether they cannot be set */
+	int threads;                /* that can be started */
 } the;
-
-#define note(...) string_append(the.calls_made, sizeof(the.calls_made), __VA_ARGS__)
 
 static uint64_t script_clock(clockid_t clock)
 {
 	if (clock == CLOCK_THREAD_CPUTIME_ID)
 		return the.ran;
 	if (--the.readings == 0)
-		longjmp(the.end, 1);
+		longjmp(script.end, 1);
 	return the.ns += the.step;
 }
 
 static int script_bind(int cpu)
 {
-	if (the.unbound > 0) {
-		the.unbound--;
-		errno = EINVAL;
+	errno = EINVAL;
+	if (the.unbound > 0 && the.unbound--)
 		return -1;
-	}
 	the.cpu = cpu;
 	return 0;
 }
@@ -92,7 +82,7 @@ static unsigned char walked[1024 * 1024]; /* the memory of a soaker */
 	 (used)->ru_nivcsw = the.involuntary)
 #define malloc(size) ((size) == sizeof(walked) ? walked : NULL)
 /* NOLINTNEXTLINE(bugprone-reserved-identifier) */
-#define _exit(status) (note("exit %d", status), longjmp(the.end, 1))
+#define _exit(status) note_end("exit %d", status)
 #define prctl(what, value)                                                                         \
 	script_prctl(what,                                                                         \
 		     _Generic((value), int                                                         \
@@ -155,27 +145,18 @@ static void test_gaps(void)
 	}
 }
 
-/* What the soakers call until the script ends them. */
-static const char *ends(void (*function)(struct soaker *s), struct soaker *s)
+static void loop(void *s)
 {
-	the.calls_made[0] = '\0';
-	if (setjmp(the.end) == 0)
-		function(s);
-	return the.calls_made;
-}
-
-static void loop(struct soaker *s)
-{
-	soak_loop(&s->cpu[0], walked,
+	soak_loop(&((struct soaker *)s)->cpu[0], walked,
 		  (struct soak_thread){.rests = true, .gap_min = 1000, .turn = 50});
 }
 
-static void thread(struct soaker *s)
+static void thread(void *cpu)
 {
-	soak_thread(&s->cpu[1]);
+	soak_thread(cpu);
 }
 
-static void process(struct soaker *s)
+static void process(void *s)
 {
 	spin_main(s, 50);
 }
@@ -185,26 +166,24 @@ static const char *spin(struct soaker *s, int readings, uint64_t step)
 {
 	the.readings = readings;
 	the.step = step;
-	return ends(loop, s);
+	return calls_of(loop, s);
 }
 
-static struct soaker *one_soaker(void)
+static struct soaker *soakers_of(struct machine machine)
 {
 	struct soaker *s = two_empty_soakers();
 
-	memset(&the, 0, sizeof(the));
+	the = machine;
 	s->cpu[0] = (struct soak_cpu){.id = 4, .soaker = s};
 	s->cpu[1] = (struct soak_cpu){.id = 5, .soaker = s};
-	the.cpu = 4;
 	return s;
 }
 
 static void test_loop(void)
 {
-	struct soaker *s = one_soaker();
+	struct soaker *s = soakers_of((struct machine){.ns = 9000000, .cpu = 4});
 	struct soak_cpu *me = &s->cpu[0];
 
-	the.ns = 9000000;
 	spin(s, 252, 1000); /* the first reading is the start's, the last ends it */
 	ok(me->turns == 250 && me->last_ns == 9251000 && me->gap_ns == 9001000 &&
 		   me->tasks_ns == 9001000 && me->changes == 0,
@@ -234,81 +213,67 @@ static void test_loop(void)
 /* A clock, a rest and a system call that take so long, in ns, and the shortest gap. */
 static void test_state(void)
 {
-	static const uint64_t rows[][4] = {{20, 40, 100, 1000},
-					   {20, 105, 100, 1000},
-					   {100, 40, 100, 1600},
-					   {20, 40, 800, 2460},
-					   {0, 0, 0, 1000}};
+	static const uint64_t rows[][4] = {
+		{20, 105, 100, 1000}, {100, 40, 100, 1600}, {20, 40, 800, 2460}, {0, 0, 0, 1000}};
 	struct soak_thread t;
 	uint64_t rested;
 	size_t i;
 
 	for (i = 0; i < LENGTH(rows); i++) {
-		one_soaker();
-		the.step = rows[i][0];
-		the.pause = rows[i][1];
-		the.call = rows[i][2];
+		the = (struct machine){.step = rows[i][0], .pause = rows[i][1], .call = rows[i][2]};
 		t = thread_state();
 		rested = rows[i][0] + HAS_PAUSE * rows[i][1];
 		ok(t.rests == (rested <= 125) && t.gap_min == rows[i][3] &&
-			   t.turn == (rested > 125 ? rows[i][0]
-				      : rested > 0 ? rested
-						   : 1),
+			   t.turn == (rested > 125 ? rows[i][0] : fmax(1, (double)rested)),
 		   "a soaker's turn and its shortest gap: case %d", (int)i);
 	}
 }
 
 static void test_thread(void)
 {
-	struct soaker *s = one_soaker();
+	struct soaker *s = soakers_of((struct machine){.step = 100, .readings = 9000});
+	const struct soak_cpu *me = &s->cpu[1];
 
 	walked[sizeof(walked) - 1] = 0;
-	the.step = 100;
-	the.readings = 9000;
-	ends(thread, s);
-	ok(the.cpu == 5 && s->cpu[1].tid == 77 && s->cpu[1].gap_min == 1600 &&
-		   s->cpu[1].turns > 0 && walked[sizeof(walked) - 1] == 1,
+	calls_of(thread, &s->cpu[1]);
+	ok(the.cpu == 5 && me->tid == 77 && me->gap_min == 1600 && me->turns > 0 &&
+		   walked[sizeof(walked) - 1] == 1,
 	   "a thread is bound, has an id and touched its memory before it spins");
-	s = one_soaker();
-	the.unbound = 1;
-	is(ends(thread, s), "exit 1", "a thread that cannot be bound ends all");
-	ok(s->cpu[1].bind_errno == EINVAL && s->cpu[1].tid == 0,
-	   "a thread that cannot be bound says why");
+	s = soakers_of((struct machine){.unbound = 1});
+	is(calls_of(thread, &s->cpu[1]), "exit 1", "a thread that cannot be bound ends all");
+	ok(me->bind_errno == EINVAL && me->tid == 0, "a thread that cannot be bound says why");
 }
 
-/* The process of soakers that cannot do one thing. */
+/* The process of soakers, in a group, and what it cannot do. */
 static void test_process(void)
 {
+#define BEGIN "zc-soaker;enter root;nice 19;policy 5;CPU 4;CPU 5;"
 	static const struct {
-		int parent, priority, policy, threads, error;
+		struct machine machine;
+		int error;
 		const char *calls;
 	} rows[] = {
-		{50, 0, 0, 2, 0, "zc-soaker;nice 19;policy 5;CPU 4;CPU 5;poll 0 -1;exit 1"},
-		{50, 1, 0, 2, EPERM, "zc-soaker;nice 19;policy 5;CPU 4;CPU 5;poll 0 -1;exit 1"},
-		{50, 0, 1, 2, EPERM, "zc-soaker;nice 19;policy 5;CPU 4;CPU 5;poll 0 -1;exit 1"},
-		{50, 0, 0, 1, 0, "zc-soaker;nice 19;policy 5;CPU 4;CPU 5;exit 1"},
-		{1, 0, 0, 2, 0, "exit 1"},
+		{{.parent = 50, .threads = 2}, 0, BEGIN "poll 0 -1;exit 1"},
+		{{.parent = 50, .threads = 2, .priority = 1}, EPERM, BEGIN "poll 0 -1;exit 1"},
+		{{.parent = 50, .threads = 2, .policy = 1}, EPERM, BEGIN "poll 0 -1;exit 1"},
+		{{.parent = 50, .threads = 1}, 0, BEGIN "exit 1"},
+		{{.parent = 1, .threads = 2}, 0, "exit 1"},
 	};
 	struct soaker *s;
 	size_t i;
 
 	for (i = 0; i < LENGTH(rows); i++) {
-		s = one_soaker();
-		the.parent = rows[i].parent;
-		the.priority = rows[i].priority;
-		the.policy = rows[i].policy;
-		the.threads = rows[i].threads;
-		is(ends(process, s), text_of("dies with its parent;%s", rows[i].calls),
-		   "the process of soakers, and what it calls: case %d", (int)i);
-		ok(s->policy_errno == rows[i].error &&
-			   s->group_errno == (the.parent == 50 ? ENOENT : 0),
-		   "the process of soakers, and its errors: case %d", (int)i);
+		s = soakers_of(rows[i].machine);
+		strcpy(s->group.root, "root");
+		calls_of(process, s);
+		is(text_of("%s, %d %d", script.calls, s->policy_errno, s->group_errno),
+		   text_of("dies with its parent;%s, %d %d", rows[i].calls, rows[i].error,
+			   rows[i].machine.parent == 50 ? EROFS : 0),
+		   "the process of soakers, what it calls, and its errors: case %d", (int)i);
 	}
-	the.parent = 50;
-	strcpy(s->group.root, "root");
-	has(ends(process, s), "zc-soaker;enter root;nice 19;",
-	    "the process of soakers has its name before it is in the group");
-	ok(s->group_errno == EROFS, "the process of soakers keeps the error of the group");
+	s = soakers_of(rows[0].machine);
+	calls_of(process, s);
+	ok(s->group_errno == ENOENT, "soakers without a group have no entry of one");
 }
 
 TESTS(test_gaps, test_loop, test_state, test_thread, test_process)
