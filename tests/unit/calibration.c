@@ -3,12 +3,11 @@
 #include "lib/load/baseline.h"
 #include "lib/load/soaker.h"
 
-/* A machine that is calibrated. */
-static struct {
-	double others;       /* the share of other programs */
-	bool is_full, force; /* its last CPU has no time; --force */
+static struct machine {
+	double others; /* the share of other programs */
 	int cpus;
-	const char *why; /* soaking is not possible; NULL: it is */
+	bool is_full, force, prints; /* the last CPU has no time; --force; to stdout */
+	const char *why;             /* soaking is not possible; NULL: it is */
 } the;
 
 static struct windows *start_windows(const struct cpus *cpus)
@@ -122,31 +121,27 @@ static void find_or_die(void *path)
 /* A calibration of these CPUs; of as many, but others; of others; and of another machine. */
 static void test_fit(void)
 {
-	static const char *const why[] = {"cannot", "is for other CPUs than these ",
-					  "is for other CPUs than these ",
-					  "was made on another machine or kernel"};
+	static const char *const why[] = {"", "other CPUs", "other CPUs", "another machine"};
 	static struct baseline b[CPUS_MAX];
-	char path[] = "/tmp/zc-50%%-XXXXXX", want[128];
+	char path[] = "/tmp/zc-50%%-XXXXXX";
 	struct calibration c;
 	int i, k;
 
+	for (k = 0; k < CPUS_MAX; k++)
+		b[k].spin = b[k].speed = 1;
 	close(mkstemp(path));
 	for (i = 0; i < 4; i++) {
 		c = (struct calibration){.cpu = b, .windows = 2};
 		cpus_online(&c.cpus);
-		if (i == 1)
-			c.cpus.id[c.cpus.n - 1] = CPUS_MAX - 1;
 		if (i == 2)
-			c.cpus = (struct cpus){1, {CPUS_MAX - 1}};
-		for (k = 0; k < c.cpus.n; k++)
-			b[k].spin = b[k].speed = 1;
+			c.cpus.n = 1;
+		if (i == 1 || i == 2)
+			c.cpus.id[c.cpus.n - 1] = CPUS_MAX - 1;
 		describe_machine(c.machine, sizeof(c.machine));
-		if (i == 3)
-			c.machine[0]++;
+		c.machine[0] += i == 3;
 		file_replace_or_die(path, calibration_print, &c);
-		snprintf(want, sizeof(want), ": %s %s", path, why[i]);
-		ok((died(find_or_die, path) == EXIT_FAILURE && strstr(printed, want) != NULL) ==
-			   (i > 0),
+		ok((died(find_or_die, path) == EXIT_FAILURE && strstr(printed, path) != NULL &&
+		    strstr(printed, why[i]) != NULL) == (i > 0),
 		   "of another machine's or other CPUs' calibration the file is named: %d", i);
 	}
 	unlink(path);
@@ -156,14 +151,25 @@ static void calibrate_to(void *path)
 {
 	const struct cpus cpus = {the.cpus, {1, 4}};
 
+	if (!the.prints)
+		dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
 	calibrate_or_die(&cpus, path, the.force, 3);
 	report_flush();
 	_exit(EXIT_SUCCESS);
 }
 
-/* The machine, what is printed, and what the file then has of it. */
+/* What is printed, and what the file then has of the machine. */
 static void test_calibrate(void)
 {
+	static const struct machine rows[] = {
+		{.others = 0.03, .cpus = 2, .prints = true},
+		{.others = 0.03, .cpus = 1},
+		{.others = 0.04, .cpus = 2},
+		{.others = 0.04, .cpus = 2, .force = true},
+		{.others = 0.4, .cpus = 2, .force = true},
+		{.others = 0.03, .cpus = 2, .is_full = true, .force = true},
+		{.others = 0.03, .cpus = 2, .why = "others soak"},
+	};
 	char path[] = "/tmp/zc-calibration-XXXXXX";
 	struct calibration c;
 	const char *why;
@@ -171,25 +177,21 @@ static void test_calibrate(void)
 	int status;
 	FILE *f;
 
+	close(mkstemp(path));
 	capture(STDOUT_FILENO);
-	for (i = 0; i < 7; i++) {
-		the.others = i == 2 || i == 3 ? 0.04 : i == 4 ? 0.4 : 0.03;
-		the.is_full = i == 5;
-		the.force = i > 2;
-		the.cpus = i == 1 ? 1 : 2;
-		the.why = i == 6 ? "others soak" : NULL;
-		close(mkstemp(path));
+	for (i = 0; i < LENGTH(rows); i++) {
+		the = rows[i];
+		if (truncate(path, 0) != 0)
+			abort();
 		status = died(calibrate_to, path);
-		printf("%s= %d\n", printed, status);
 		f = fopen(path, "r");
 		why = calibration_read(f, &c);
+		printf("%s= %d\n%s: %.0f loops of %d CPUs in %.0f windows\n", printed, status,
+		       why != NULL ? why : "good", c.total, c.cpus.n, c.windows);
 		fclose(f);
-		printf("%s: %.0f loops of %d CPUs in %.0f windows\n", why != NULL ? why : "good",
-		       c.total, c.cpus.n, c.windows);
 		free(c.cpu);
-		unlink(path);
-		strcpy(path + strlen(path) - 6, "XXXXXX");
 	}
+	unlink(path);
 	expect(captured(), "what a calibration prints, or why there is none");
 }
 
