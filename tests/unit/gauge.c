@@ -32,37 +32,37 @@ static int read_risen(const struct cpus *cpus, cpu_times *at, uint64_t *ns)
 
 #define cpu_times_read(cpus, whole, at, ns) read_risen(cpus, at, ns)
 
-/* An instrument that starts, or says why not, and counts what is done with it. */
-static struct {
+/* An instrument that starts, or says why not. */
+static struct machine {
 	const char *why, *no_profile;
 	unsigned missing;
-	pid_t holder;
+	pid_t holder; /* 0: none */
+} the;
+
+static struct {
 	int stops, profiles, starts;
 	double seconds; /* for which a baseline is to stand */
 	double time;    /* of the last sample */
-} the;
+} done_with;
 
 static const char *start(struct instrument *in, const struct cpus *cpus)
 {
-	(void)cpus;
 	in->missing = the.missing;
-	in->holder.pid = the.holder;
+	in->holder.pid = the.holder - 1;
 	return the.why;
 }
 
 static void stop(struct instrument *in)
 {
-	(void)in;
-	the.stops++;
+	done_with.stops++;
 }
 
 static void read_nothing(const struct instrument *in, const struct cpus *cpus,
 			 struct load_sample *at, bool for_baseline)
 {
-	(void)in;
 	memset(at, 0, ((size_t)cpus->n + 1) * sizeof(*at));
-	at[cpus->n].time = at[0].time = ++the.time;
-	the.time += for_baseline;
+	at[cpus->n].time = at[0].time = ++done_with.time;
+	done_with.time += for_baseline;
 }
 
 static const struct instrument_kind fake = {"idle", "columns", "",           "",   "",  false,
@@ -72,14 +72,14 @@ static const struct instrument_kind fake = {"idle", "columns", "",           "",
 
 static struct profile *open_fake(const char **missing, const char **why)
 {
-	the.profiles++;
+	done_with.profiles++;
 	*missing = the.no_profile;
 	*why = "the reason";
 	return the.no_profile != NULL ? NULL : (struct profile *)&the;
 }
 
 /* The part itself, with baselines that take no time, and a hundredth of each sleep. */
-#define baseline_measure(in, c, time, stop)      (the.seconds = (time), measure_one(c, stop))
+#define baseline_measure(in, c, time, stop)      (done_with.seconds = (time), measure_one(c, stop))
 #define sleep_ns(ns)                             sleep_ns((ns) / 100)
 #define by_idle_time                             fake
 #define by_clock                                 fake_clock
@@ -87,8 +87,8 @@ static struct profile *open_fake(const char **missing, const char **why)
 #define instrument_read(in, cpus, at, whole)     (in)->kind->read(in, cpus, at, whole)
 #define soaker_thread(soaker, i)                 (i)
 #define profile_open(cpus, soaker, missing, why) open_fake(missing, why)
-#define profile_start(p)                         (the.starts += (p) != NULL)
-#define profile_close(p)                         (the.starts -= (p) != NULL)
+#define profile_start(p)                         (done_with.starts += (p) != NULL)
+#define profile_close(p)                         (done_with.starts -= (p) != NULL)
 #define profile_event(p)                         ((p) != NULL ? "timer" : "?")
 #include "lib/load/gauge.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
@@ -111,26 +111,23 @@ static bool is_busy(struct gauge *g, double tasks)
 	next.speed++;
 	take_baseline(g);
 	gauge_after(g, NULL);
-	ok(the.seconds == 2, "a second baseline stands for the seconds that were measured");
 	gauge_load(g, &l);
-	ok(!isnan(l.load) && l.bracketed == (next.spin > 0),
-	   "a load has a second baseline unless a CPU was held in it");
+	ok(done_with.seconds == 2 && !isnan(l.load) && l.bracketed == (next.spin > 0),
+	   "a load has a second baseline, which stands for its seconds, unless a CPU was held in it");
 	return l.unsafe & UNSAFE_BASELINE_BUSY;
 }
 
 static void test_next(void)
 {
+	static const double tasks[] = {0, 0.1, 0, 0}, drift[] = {0, 0.1, -0.1, 0};
 	struct gauge g = own;
+	int i;
 
 	next.speed = 6;
 	measure_idle(&g, false, &g.calibration, NULL);
-	ok(!is_busy(&g, 0), "a measurement between two idle baselines is safe");
-	ok(is_busy(&g, 0.1) && near(g.drift, 0.1),
-	   "a busy baseline after a measurement makes it unsafe, and the drift is above 0");
-	ok(is_busy(&g, 0), "a busy baseline between two measurements makes the second unsafe, too");
-	ok(near(g.calibration.cpu[0].speed, 8.5),
-	   "a measurement begins with the baseline after the one before");
-	ok(!is_busy(&g, 0), "a busy baseline does not make the measurement after the next unsafe");
+	for (i = 0; i < 4; i++)
+		ok(is_busy(&g, tasks[i]) == (i == 1 || i == 2) && near(g.drift, drift[i]),
+		   "a busy baseline makes the measurements before and after it unsafe: %d", i);
 	next.spin = 0;
 	ok(is_busy(&g, 0) && near(g.calibration.cpu[0].spin, 1) && isnan(g.drift),
 	   "a CPU that is held in the baseline after a measurement makes it unsafe");
@@ -165,51 +162,28 @@ static void test_disturbed(void)
 	to[1].limits.now = 0;
 }
 
-/* A baseline that was measured over an hour ago, as that of periods may be. */
-static void test_old(void)
+/* The marks of a period until `end`, with a baseline that was measured so many seconds ago, or is of a file. */
+static unsigned aged(int64_t seconds, bool is_bracketed, const struct load_sample *end)
 {
 	struct baseline b = {.spin = 1, .speed = 1};
 	struct gauge g = own;
 	struct load l;
 
 	g.calibration = (struct calibration){.kind = &by_soaking, .cpus.n = 1, .cpu = &b, .all = b};
-	g.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME) - 3601000000000;
-	g.calibration.unsafe = UNSAFE_WEIGHT;
-	gauge_between(&g, &from[0], &to[0], -1, &l);
-	ok(l.unsafe == (UNSAFE_WEIGHT | UNSAFE_BASELINE_OLD),
-	   "a period that has an old baseline is unsafe, too");
-	g.calibration.unsafe = 0;
-	gauge_between(&g, &from[0], &from[0], -1, &l);
-	ok(l.unsafe == 0, "where no time passed there is nothing to be marked");
-	g.bracketed = true;
-	gauge_between(&g, &from[0], &to[0], -1, &l);
-	ok(l.unsafe == 0, "between two baselines the first may be old");
-	g.bracketed = false;
-	g.calibration.taken_ns += 60000000000;
-	gauge_between(&g, &from[0], &to[0], -1, &l);
-	ok(l.unsafe == 0, "a baseline of less than an hour is not old");
-	g.calibration.taken_ns = 0;
-	gauge_between(&g, &from[0], &to[0], -1, &l);
-	ok(l.unsafe == 0, "a calibration file does not grow old");
+	if (seconds > 0)
+		g.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME) - seconds * 1000000000;
+	g.bracketed = is_bracketed;
+	gauge_between(&g, from, end, -1, &l);
+	return l.unsafe;
 }
 
-/* A measurement by a soaker that spins half of the time on the idle machine, and a quarter after it. */
-static void test_merged(void)
+static void test_old(void)
 {
-	struct gauge g = own;
-	struct load_sample sum;
-
-	next = (struct baseline){.spin = 0.5, .speed = 1};
-	measure_idle(&g, false, &g.calibration, NULL);
-	sum = gauge_sample_of(&g, &g.to, -1);
-	ok(near(sum.spin, 2) && near(sum.work, 2), "what was spun is relative to the baseline");
-	next = (struct baseline){.spin = 0.25, .speed = 2};
-	gauge_after(&g, NULL);
-	sum = gauge_sample_of(&g, &g.to, -1);
-	ok(near(sum.spin, 1 / 0.375) && near(sum.work, 1 / 0.375 / 1.5),
-	   "with a second baseline it is relative to the mean of both");
-	free(g.after.cpu);
-	free(g.calibration.cpu);
+	ok(aged(3601, false, to) == UNSAFE_BASELINE_OLD && aged(3541, false, to) == 0 &&
+		   aged(0, false, to) == 0,
+	   "a period with a baseline of more than an hour is unsafe, unless it is a file's");
+	ok(aged(3601, true, to) == 0 && aged(3601, false, from) == 0,
+	   "between two baselines, or in no time, a baseline may be old");
 }
 
 /* Two seconds of two CPUs, from the second of which the hypervisor took 3 %. */
@@ -297,30 +271,25 @@ static void test_lines(void)
 static void test_start(void)
 {
 	static const struct {
-		bool never_idle, debug, profile;
-		int idle;
+		struct gauge_setup setup;
+		struct machine machine;
 		double tasks, held;
-		const char *why, *no_profile;
-		unsigned missing;
-		pid_t holder;
 	} rows[] = {
-		{.idle = IDLE_BY_BEST, .holder = -1},
-		{.idle = IDLE_BY_BEST, .debug = true, .holder = -1},
-		{.idle = IDLE_BY_CLOCK, .debug = true, .never_idle = true, .holder = -1},
-		{.idle = IDLE_BY_BEST, .tasks = 0.5, .holder = -1},
-		{.idle = IDLE_BY_BEST, .held = 1, .holder = -1},
-		{.idle = IDLE_BY_BEST, .why = "a reason", .holder = -1},
-		{.idle = IDLE_BY_BEST,
-		 .why = "a reason",
-		 .holder = -1,
-		 .missing = UNSAFE_CPU_ONLINE},
-		{.idle = IDLE_BY_BEST, .why = "a reason", .holder = 0},
-		{.idle = IDLE_BY_BEST, .profile = true, .holder = -1},
-		{.idle = IDLE_BY_BEST, .profile = true, .holder = 9},
-		{.idle = IDLE_BY_BEST, .profile = true, .no_profile = "kernel", .holder = -1},
-		{.idle = 0},
+		{.setup = {.idle = IDLE_BY_BEST}},
+		{.setup = {.idle = IDLE_BY_BEST, .debug = true}},
+		{.setup = {.idle = IDLE_BY_CLOCK, .debug = true, .never_idle = true}},
+		{.setup = {.idle = IDLE_BY_BEST}, .tasks = 0.5},
+		{.setup = {.idle = IDLE_BY_BEST}, .held = 1},
+		{.setup = {.idle = IDLE_BY_BEST}, .machine.why = "a reason"},
+		{.setup = {.idle = IDLE_BY_BEST}, .machine = {.why = "a reason", .missing = 2}},
+		{.setup = {.idle = IDLE_BY_BEST}, .machine = {.why = "a reason", .holder = 1}},
+		{.setup = {.idle = IDLE_BY_BEST, .profile = true}},
+		{.setup = {.idle = IDLE_BY_BEST, .profile = true}, .machine.holder = 10},
+		{.setup = {.idle = IDLE_BY_BEST, .profile = true}, .machine.no_profile = "kernel"},
+		{.setup = {.idle = 0}},
 	};
 	static char all[8192];
+	struct gauge_setup setup;
 	struct gauge g;
 	struct load l;
 	bool begun;
@@ -328,23 +297,16 @@ static void test_start(void)
 	int k;
 
 	for (i = 0; i < LENGTH(rows); i++) {
-		const struct gauge_setup setup = {.idle = rows[i].idle,
-						  .n_cpus = 1,
-						  .what = "run",
-						  .never_idle = rows[i].never_idle,
-						  .debug = rows[i].debug,
-						  .profile = rows[i].profile};
-
-		memset(&the, 0, sizeof(the));
-		the.why = rows[i].why;
-		the.missing = rows[i].missing;
-		the.holder = rows[i].holder;
-		the.no_profile = rows[i].no_profile;
+		setup = rows[i].setup;
+		setup.n_cpus = 1;
+		setup.what = "run";
+		memset(&done_with, 0, sizeof(done_with));
+		the = rows[i].machine;
 		next = (struct baseline){
 			.tasks = rows[i].tasks, .spin = 1 - rows[i].held, .speed = 1};
 		gauge_prepare_or_die(&g, &setup);
 		for (k = 0; k < 2; k++) {
-			g.missing = rows[i].idle != 0;
+			g.missing = rows[i].setup.idle != 0;
 			g.drift = 3;
 			g.half = g.bracketed = true;
 			capture(STDERR_FILENO);
@@ -363,8 +325,8 @@ static void test_start(void)
 				      printed);
 			gauge_stop(&g);
 		}
-		string_append(all, sizeof(all), "; %d stops, %d profiles, %d left\n", the.stops,
-			      the.profiles, the.starts);
+		string_append(all, sizeof(all), "; %d stops, %d profiles, %d left\n",
+			      done_with.stops, done_with.profiles, done_with.starts);
 		gauge_close(&g);
 	}
 	expect(all, "a measurement that is started twice: its baseline, its reasons and its lines");
@@ -388,6 +350,7 @@ static void test_rest(void)
 	struct load l = {.unsafe = 0};
 	_Atomic int stopped = 1;
 	struct gauge g;
+	int i;
 
 	the.why = "the instrument's reason";
 	ok(died(start_by_clock, NULL) == EXIT_FAILURE && died(start_by_clock, &g) == EXIT_FAILURE &&
@@ -399,6 +362,7 @@ static void test_rest(void)
 		.kind = &fake, .cpus.n = 1, .cpu = alloc_or_die(1, sizeof(*g.file.cpu), "cpu")};
 	ok(gauge_start(&g, 1) && g.baseline == BASELINE_FILE && g.calibration.cpu == g.file.cpu,
 	   "the baseline of a file is not measured again");
+	done_with.time = 0;
 	gauge_sample(&g, &sum);
 	ok(sum.time == 1 && gauge_load_each(&g, 0) != NULL,
 	   "an instrument that runs is read, of each CPU");
@@ -408,22 +372,23 @@ static void test_rest(void)
 		   strcmp(g.to.counters.interface, "lo") == 0 &&
 		   g.to.counters.ns >= g.from.counters.ns && g.from.counters.ns > 0,
 	   "both ends of a measurement are read, with the counters of the interface");
-	gauge_after(&g, NULL);
-	ok(!g.bracketed && isnan(g.drift), "with a baseline from a file no second one is measured");
-	g.baseline = BASELINE_OWN;
-	g.bracketed = true;
-	gauge_after(&g, &stopped);
-	ok(!g.bracketed && g.after.cpu == NULL && g.after.cpus.n == 1,
-	   "a second baseline that is interrupted is none");
+	for (i = 0; i < 2; i++) {
+		g.baseline = i == 0 ? BASELINE_FILE : BASELINE_OWN;
+		g.bracketed = true;
+		gauge_after(&g, &stopped);
+		ok(!g.bracketed && isnan(g.drift) && g.after.cpu == NULL && g.after.cpus.n == i,
+		   "a file's baseline has no second one, nor has a measurement that is interrupted: %d",
+		   i);
+	}
 	g.said.reasons = UNSAFE_WEIGHT;
 	gauge_say(&g, &l, true);
 	ok(g.said.reasons == UNSAFE_WEIGHT,
 	   "what was said of the whole is not said again after an interval");
 	gauge_say(&g, &l, false);
 	ok(g.said.reasons == 0, "reasons of the whole are forgotten after it");
-	the.stops = 0;
+	done_with.stops = 0;
 	gauge_close(&g);
-	ok(the.stops == 1, "an instrument that runs at the end is stopped");
+	ok(done_with.stops == 1, "an instrument that runs at the end is stopped");
 	gauge_prepare_or_die(&g, &off);
 	gauge_sample(&g, &sum);
 	ok(sum.time == 1 && gauge_load_each(&g, 0) == NULL &&
@@ -435,8 +400,6 @@ static void test_rest(void)
 	gauge_load(&g, &l);
 	ok(l.seconds > 0 && l.rates.interrupts > 0,
 	   "where the load is not measured there are the kernel's rates");
-	gauge_after(&g, NULL);
-	ok(!g.bracketed, "where the load is not measured there are no baselines");
 	gauge_close(&g);
 }
 
@@ -485,5 +448,5 @@ static void test_wait_idle(void)
 	   percent);
 }
 
-TESTS(test_next, test_disturbed, test_old, test_merged, test_steal, test_lines, test_start,
-      test_rest, test_wait_columns, test_wait_idle)
+TESTS(test_next, test_disturbed, test_old, test_steal, test_lines, test_start, test_rest,
+      test_wait_columns, test_wait_idle)
