@@ -7,52 +7,38 @@
 head -c 300000 /dev/urandom >file
 
 options='SO_RCVBUF, .100000\|SO_SNDBUF, .200000\|TCP_MAXSEG, .1000\|TCP_NODELAY, .1\|SO_MAX_PACING_RATE\|TCP_CONGESTION'
-for how in '-P 3 ../file' '--request 10 -n 3'; do
-	beside "zcc $how: each connection has -i, -o, --mss, --nodelay, --pace and --congestion before it is made, and -B; or none"
-	( begin; need strace
-		cork=-k
-		[ "${how#-P}" != "$how" ] || cork=
-		traced()
-		{
-			if [ -n "$cork" ]; then start_peer -n 3; else start_zcs --reply; fi
-			exits 0 strace -f -o trace -e trace=setsockopt,connect,sched_setaffinity "$zcc" -s 0 -p "$PORT" $how "$@"
-		}
-		traced $cork -B 0 -i 100000 -o 200000 --mss 1000 --nodelay --pace 1g --congestion reno
-		grep -o "connect(.*htons($PORT)\|$options" trace >order
-		cat order
-		awk '/connect/ { bad += n % 6 || n == 0; n = 0; connections++; next } { n++ } END { exit bad || n || connections != 3 }' order
-		grep -Eq 'sched_setaffinity\(0, [0-9]+, \[0( \.\.\.)?\]\)' trace
-		if [ -n "$cork" ]; then
-			[ "$(grep -c 'TCP_CORK, .1' trace)" -eq 3 ]
-			grep -q '^  to .*, reno, corked, nodelay, paced to ' out
-		fi
-		traced
-		grep "connect(.*htons($PORT)" trace
-		not grep 'RCVBUF\|SNDBUF\|MAXSEG\|NODELAY\|CORK\|PACING\|ZEROCOPY\|IP_TOS\|CONGESTION\|setaffinity' trace
-		[ -z "$cork" ] || not grep SNDTIMEO trace
-	) & later
-done
+beside '-P 3: each connection has -i, -o, --mss, --nodelay, --pace and --congestion before it is made, and -k and -B; or none'
+( begin; need strace
+	traced()
+	{
+		start_peer -n 3
+		exits 0 strace -f -o trace -e trace=setsockopt,connect,sched_setaffinity "$zcc" -s 0 -p "$PORT" -P 3 "$@" ../file
+	}
+	traced -k -B 0 -i 100000 -o 200000 --mss 1000 --nodelay --pace 1g --congestion reno
+	grep -o "connect(.*htons($PORT)\|$options" trace >order
+	cat order
+	awk '/connect/ { bad += n % 6 || n == 0; n = 0; connections++; next } { n++ } END { exit bad || n || connections != 3 }' order
+	grep -Eq 'sched_setaffinity\(0, [0-9]+, \[0( \.\.\.)?\]\)' trace
+	[ "$(grep -c 'TCP_CORK, .1' trace)" -eq 3 ]
+	grep -q '^  to .*, reno, corked, nodelay, paced to ' out
+	traced
+	grep "connect(.*htons($PORT)" trace
+	not grep 'RCVBUF\|SNDBUF\|MAXSEG\|NODELAY\|CORK\|PACING\|ZEROCOPY\|IP_TOS\|CONGESTION\|setaffinity\|SNDTIMEO' trace
+) & later
 it 'files without a byte, as those of /proc seem to be: a line'; ( begin
 	start_peer
 	exits 0 "$zcc" -q -s 0 -p "$PORT" /proc/version
 	grep -qx 'zcc: the files have 0 bytes, as those of /proc seem to have: no data are sent' err
 ); ok
-while IFS=';' read -r server options; do
-	beside "zcc $options, and a server ($server) that takes longer in all, but never as long: no time-out"; ( begin
-		start_peer $server
-		head -c 20000 ../file >slow
-		exits 0 "$zcc" -s 0 -p "$PORT" --timeout 3.5 $options
-		not grep failed: out
-	) & later
-done <<'END'
--d 100;-o 4k slow
-reply -p;--request 10 -n 9
-END
-beside 'options may follow file names, "--" ends them; a stdout that is closed is an error, and not the socket'; ( begin
-	start_peer
-	exits 0 "$zcc" -s 0 ../file -p "$PORT" ../tiny -n2 -- ../tiny
-	ended "$PEER"
-	grep -qx "bytes $((4 + 2 * (4 + 3 * 4 + 300002)))" peer.out
+beside 'a server that takes longer than --timeout in all, but never as long: no time-out'; ( begin
+	head -c 20000 ../file >slow
+	start_peer -d 100
+	exits 0 "$zcc" -s 0 -p "$PORT" --timeout 3.5 -o 4k slow
+	start_peer reply -p
+	exits 0 "$zcc" -s 0 -p "$PORT" --timeout 3.5 --request 10 -n 9
+	not grep failed: out
+) & later
+beside 'a stdout that is closed is an error, and not the socket'; ( begin
 	start_peer
 	status=0
 	"$zcc" -s 0 -p "$PORT" ../tiny >&- 2>err || status=$?
@@ -61,13 +47,13 @@ beside 'options may follow file names, "--" ends them; a stdout that is closed i
 	grep -qx 'bytes 13' peer.out
 ) & later
 start_zcs
-for host in '127.0.0.1 0' '127.0.0.1 localhost' '\[::1\] 0 -6' '\[::1\] ::1' '\[::1\] [::1]'; do
-	beside "-s ${host#* }: it connects to ${host%% *}"; ( begin
-		[ -e /proc/net/if_inet6 ] || [ "${host#*::}" = "$host" ] || skip_check 'no IPv6 here'
+beside '-s: 0 is this host, of the family of -6; localhost and ::1, in brackets too, are connected to'; ( begin
+	for host in '127.0.0.1 0' '127.0.0.1 localhost' '\[::1\] 0 -6' '\[::1\] ::1' '\[::1\] [::1]'; do
+		[ -e /proc/net/if_inet6 ] || [ "${host#*::}" = "$host" ] || continue
 		exits 0 "$zcc" -s ${host#* } -p "$PORT" ../tiny
 		grep -q "to ${host%% *}:$PORT" out || [ "${host#* }" = localhost ]
-	) & later
-done
+	done
+) & later
 held() { python3 -c '
 import signal, socket
 s = socket.socket()
@@ -75,14 +61,13 @@ s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind(("127.0.0.1", 0))
 print("port", s.getsockname()[1], flush=True)
 signal.pause()'; }
-beside '--wait-server: each run waits for its zcs, in its turn the idle host, and requests; it fails after that time, and ends on a signal'; ( begin; need python3
+beside '--wait-server: the measurement of the idle host waits for zcs, too, as do requests; it fails after that time, and ends on a signal'; ( begin; need python3
 	can_trace || skip_check 'needs strace'
 	launch held.out 'port*' held
 	read_port held.out
 	fails "^zcc: cannot connect to localhost port $PORT within 0.3 s (--wait-server): Connection refused: is zcs running there?$" \
 	    "$zcc" -s localhost -p "$PORT" --wait-server 0.3 ../tiny
-	fails '^zcc: ::1: has no address of IPv4, which -4 asks for$' "$zcc" -4 -s ::1 --wait-server 86400 ../tiny
-	refused() { [ "$(grep -c 'connect.*REFUSED' trace)" -gt "${1:-3}" ]; }
+	refused() { [ "$(grep -c 'connect.*REFUSED' trace)" -gt 3 ]; }
 	waits_for()
 	{
 		: >trace
@@ -92,10 +77,7 @@ beside '--wait-server: each run waits for its zcs, in its turn the idle host, an
 	find_hastening
 	FROM="$hasten_by strace -D -f -o trace -e trace=connect,clock_nanosleep"
 	serve() { launch zcs.out '*listening*' "$BIN/zcs" -p "$PORT" "$@" --bind 127.0.0.1; }
-	waits_for -s localhost --idle -r 2 -t 0.1
-	serve -1
-	ended $launched
-	wait_until refused $(($(grep -c 'connect.*REFUSED' trace) + 3))
+	waits_for -s localhost --idle -t 0.1
 	serve -1
 	zcc_ends late 0
 	wait $launched
@@ -106,10 +88,6 @@ beside '--wait-server: each run waits for its zcs, in its turn the idle host, an
 	kill $launched
 	wait $launched
 	grep '^total: 3 replies, .* 0 broken$' zcs.out # whoever looks whether zcs listens is no client
-	waits_for --raw ../tiny
-	serve -1 --raw
-	zcc_ends late 0
-	grep -q ' 1 byte in ' zcs.out
 	waits_for ../tiny
 	zcc_ends late 130 INT
 	not [ -s late.out ]
@@ -126,18 +104,12 @@ beside 'files that cannot be sent are named and skipped, the others are sent, ex
 	grep -q 'all bytes sent were received' out
 	exits 1 "$zcc" -s 0 -p "$PORT" missing .
 	tail -n 1 err | grep -q 'none of the files can be sent'
-	can_trace || exit 0
-	exits 1 strace -o trace -P "$PWD/file" -e trace=openat,/stat,close \
-	    -e inject=/stat:error=EIO "$zcc" -s 0 -p "$PORT" file tiny
-	cat trace
-	grep -qx 'zcc: file: skipped: Input/output error' err
-	grep -q '^close(' trace
 ) & later
 beside '-t: at least that long; --bytes: all streams together send so many, of whatever files; both ends agree'; ( begin; need jq
 	exits 0 "$zcc" -s 0 -p "$PORT" -t 0.5 --pace 20m
 	figures_of seconds out | awk '{ exit !($1 >= 0.5 && $2 > 0) }'
 	grep -q 'all bytes sent were received' out
-	for n in 3 5 300001 1000003; do
+	for n in 3 1000003; do
 		exits 0 "$zcc" -s 0 -p "$PORT" --bytes $n -P 3 --json --congestion reno
 		jq -e ".end | .sum_sent.bytes == $n and .sum_received.bytes == $n and .bytes_agree" out
 	done
@@ -185,21 +157,18 @@ done <<END
 fails;-f;--timeout 0.2 file;--timeout: a server that takes no connection;cannot connect to 0 port [0-9]*: Connection timed out
 breaks;-l 100000 -R;-n 1000 file;a server that goes away;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
 fails;-l 100000 -R;-q -n 1000 file;-q: a server that goes away, and no rate for scripts;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
-fails;-l 100000 -R;-q -r 2 -n 1000 file;-q -r 2: a server that goes away, and no row for scripts;round 1: $server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
-breaks;-n 3 -l 100000 -R;-P 3 -t 60 file;-P 3: a server that goes away from one of them;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
 breaks;-R;tiny;a server that resets the connection when it has all;$server reset the connection after 1 byte: is it a zcs --reply?
 breaks;-R;--raw tiny;--raw: a server that resets the connection when it has all;$server reset the connection after 1 byte
 breaks;-x -s;-i 4k -o 200k file;a server that closes before the last byte is acknowledged;$server closed the connection before it had acknowledged the last [1-9][0-9]* bytes\\?
 breaks;-k;--timeout 0.3 tiny;--timeout: a server that takes all and never answers;$server accepted no data for 0.3 seconds (--timeout) after 1 byte
 breaks;-d 1 -l 2000 -R;-o 200k -n 1000 file;a server that goes away slowly: the bytes are those acknowledged, not those in the send buffer;$server .* the connection after [1-6]\\?[0-9]\\{1,4\\} bytes: is it a zcs --reply?
 END
-beside 'zcs is killed in mid-transfer: the report has the figures so far, those of the run that failed behind complete rounds'; ( begin; need ss jq
+beside 'zcs is killed in mid-transfer: JSON has the figures so far, a comparison those of the run that failed behind complete rounds'
+( begin; need ss jq
 	acked() { ss -tinH "dport = :$PORT" | grep -q 'bytes_acked:[1-9][0-9]\{5\}'; }
 	start_zcs
 	find_hastening
 	FROM=$hasten_by
-	start_zcc text --idle -t 60 --pace 20m -I 0.1 -P 2
-	wait_until grep -q '^ *stream 2  *[1-9]' text.out
 	start_zcc events --idle -t 60 --pace 20m -I 0.1 --json-stream
 	wait_until grep -q '"event":"interval"' events.out
 	start_zcc rounds -t 0.2 --pace 20m -b 1k,2k -r 1000 --save rounds.zc
@@ -207,11 +176,8 @@ beside 'zcs is killed in mid-transfer: the report has the figures so far, those 
 	kill -STOP $ZCS
 	wait_until acked
 	kill -KILL $ZCS
-	for name in text events rounds; do zcc_ends $name 1; done
-	grep '^zcc: 127.0.0.1:[0-9]*: the server \(closed\|reset\) the connection after [1-9][0-9]* bytes\(: is it a zcs --reply?\)*$' text.err
-	[ "$(bytes_of text.out)" -gt 100000 ]
-	grep -q '^    no receipt: ' text.out
-	grep -Eq '^    load  .*(%|not measured$)' text.out # with a reason on stderr, where there is none
+	zcc_ends events 1
+	zcc_ends rounds 1
 	jq -es 'map({key: .event, value: .data}) | .[-2:] | from_entries | (.end | .receipts == 0 and .sum_sent.bytes > 100000 and
 	    (has("sum_received") or has("remote") | not) and (.host | has("load_percent") or has("no_load_text"))) and .error != null' events.out
 	grep '^zcc: round [0-9]*, .*: the server \(closed\|reset\) the connection after [1-9][0-9]* bytes\(: is it a zcs --reply?\)*$' rounds.err
@@ -227,16 +193,14 @@ beside 'a second signal, another one, ends zcc in a send that blocks at once, wi
 	not [ -s held.out ]
 	kill -USR1 "$PEER"
 ) & later
-beside '-t: zcc waits for a server that has no time, until a signal'; ( begin
+beside '-t: zcc waits for a server that has no time'; ( begin
 	start_zcs
-	for end in 0 '130 INT'; do
-		kill -STOP $ZCS
-		start_zcc held -t 0.2 --pace 20m
-		sleep 1.5 # the time is up, and the second is over that a signal leaves
-		[ "$end" != 0 ] || kill -CONT $ZCS
-		zcc_ends held $end
-		grep -q "$([ "$end" = 0 ] && echo 'all bytes sent were received' || echo 'no receipt: ')" held.out
-	done
+	kill -STOP $ZCS
+	start_zcc held -t 0.2 --pace 20m
+	sleep 1.5 # the time is up, and the second is over that a signal leaves
+	kill -CONT $ZCS
+	zcc_ends held 0
+	grep -q 'all bytes sent were received' held.out
 ) & later
 # What a main thread does while it waits is in the load.  It looks at its streams 50 times a second, and 100 times for what
 # a raw server sends.
@@ -280,10 +244,4 @@ beside 'while a client is stopped, the main thread of zcs just waits'; ( begin; 
 ) & later
 together
 
-it 'zcc -w 1m, as iperf3 has it: the hint names -o'; ( begin
-	exits 1 "$zcc" -s 0 -p 1 -w 1m
-	grep '1m: skipped: No such file or directory (-w takes no SIZE: -o' err
-	exits 1 "$zcc" -s 0 -p 1 1mm
-	grep '1mm: skipped: No such file or directory$' err
-); ok
 finish

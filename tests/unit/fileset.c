@@ -68,4 +68,10 @@ static void test_unreadable(void)
 	close(fd);
 }
 
-TESTS(test_entries, test_many, test_unreadable)
+static void test_names(void)
+{
+	ok(is_size("1m") && is_size("20G") && !is_size("1mm") && !is_size("m") && !is_size("x1"),
+	   "a file's name may look like the SIZE that -w of iperf3 takes");
+}
+
+TESTS(test_entries, test_many, test_unreadable, test_names)
