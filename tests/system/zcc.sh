@@ -30,10 +30,7 @@ it 'files without a byte, as those of /proc seem to be: a line'; ( begin
 	exits 0 "$zcc" -q -s 0 -p "$PORT" /proc/version
 	grep -qx 'zcc: the files have 0 bytes, as those of /proc seem to have: no data are sent' err
 ); ok
-beside 'a server that takes longer than --timeout in all, but never as long: no time-out'; ( begin
-	head -c 20000 ../file >slow
-	start_peer -d 100
-	exits 0 "$zcc" -s 0 -p "$PORT" --timeout 3.5 -o 4k slow
+beside '--request --timeout: a server that takes longer in all, but never as long, is no time-out'; ( begin
 	start_peer reply -p
 	exits 0 "$zcc" -s 0 -p "$PORT" --timeout 3.5 --request 10 -n 9
 	not grep failed: out
