@@ -244,6 +244,12 @@ for how in sendfile $(echo "$senders" | grep 'z.*c'); do
 		[ "$(bytes_of out)" = 2600002 ]
 	) & later
 done
+beside 'zcc -m mmap: a file that cannot be mapped is an error that has the reason'; ( begin
+	unmapped=/sys/devices/system/cpu/online # a file of sysfs has a size
+	[ -s $unmapped ] || skip_check "no $unmapped"
+	start_zcs
+	fails "^zcc: $unmapped: -m mmap cannot send it: No such device$" "$zcc" -s 0 -p "$PORT" -m mmap -n 1 $unmapped
+) & later
 how=send
 beside 'zcc --preload: what arrives is as without, and each file is read once'; ( begin; need strace
 	tracer='strace -f -e trace=pread64 -o trace'

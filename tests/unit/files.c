@@ -68,12 +68,11 @@ static void test_failures(void)
 	char path[] = "/proc/no-such-file";
 	size_t i;
 
-	for (i = 0; i < LENGTH(write_by); i++) {
-		ok(died(write_by[i], path) == EXIT_FAILURE,
-		   "a file that cannot be made is an error");
-		is(printed, "files: cannot write /proc/no-such-file: No such file or directory\n",
-		   "which has a line");
-	}
+	for (i = 0; i < LENGTH(write_by); i++)
+		ok(died(write_by[i], path) == EXIT_FAILURE &&
+			   strcmp(printed, "files: cannot write /proc/no-such-file: No such file "
+					   "or directory\n") == 0,
+		   "a file that cannot be made is an error, which has a line");
 }
 
 static void test_opening(void)
@@ -97,20 +96,18 @@ static void test_links(void)
 	int i;
 
 	file_replace_or_die("file", print_new, "old\n");
-	for (i = 1; i <= 41; i++) {
+	for (i = 1; i <= 41; i++, strcpy(to, link)) {
 		snprintf(link, sizeof(link), "link%d", i);
-		ok(symlink(to, link) == 0, "link %d", i);
-		strcpy(to, link);
+		if (symlink(to, link) != 0)
+			abort();
 	}
 	file_replace_or_die("link40", print_new, "40\n");
 	ok(is_file("file", 0644, "40"), "file_replace: 40 links are followed");
-	ok(died(replace_file, "link41") == EXIT_FAILURE, "file_replace: 41 links are not");
-	has(printed, "cannot write link41: Too many levels of symbolic links",
-	    "which an error says");
-	for (i = 1; i <= 41; i++) {
+	ok(died(replace_file, "link41") == EXIT_FAILURE &&
+		   strstr(printed, "cannot write link41: Too many levels of symbolic links"),
+	   "file_replace: 41 links are not, which an error says");
+	for (; i-- > 1; unlink(link))
 		snprintf(link, sizeof(link), "link%d", i);
-		unlink(link);
-	}
 	unlink("file");
 }
 

@@ -7,58 +7,9 @@
 #include <signal.h>
 #include <sys/time.h>
 
-#include "lib/load/baseline.h"
 #include "lib/send/sender.h"
 #define KEEPS_FILES
 #include "tests/unit/unit.h"
-
-/* Two seconds, of which the soaker of one CPU spun for a half and the hypervisor took 5 %. */
-static void test_host(void)
-{
-	static const struct {
-		unsigned missing;
-		const char *no_load, *title;
-	} cases[] = {
-		{0, "off", "a host whose load is not asked for has none, and the reason"},
-		{UNSAFE_BASELINE_BUSY, "baseline", "a host without a baseline has only the reason"},
-		{UNSAFE_NOT_MEASURED, "soakers",
-		 "a host whose soakers could not be started has only the reason"},
-		{UNSAFE_SOAKED_ALREADY, "held",
-		 "a host that another program soaks has only the reason"},
-	};
-	static struct baseline b = {.spin = 1, .speed = 1};
-	static struct load_sample from[] = {{.time = 1}, {.time = 1}},
-				  to[] = {{.time = 3, .spin = 1, .work = 1}, {.time = 3}};
-	static struct send_options opt;
-	static struct run r = {.opt = &opt};
-	struct figures f;
-	size_t i;
-
-	r.gauge.calibration = (struct calibration){
-		.cpus.n = 1, .cpu = &b, .all = b, .kind = &by_soaking};
-	r.gauge.from.counters.ns = 1000000000;
-	r.gauge.to.counters.ns = 3000000000;
-	r.gauge.to.counters.total.interrupts = 500;
-	r.gauge.from.at = from;
-	r.gauge.to.at = to;
-	for (i = 0; i < LENGTH(cases); i++) {
-		opt.gauge.soak = i > 0;
-		r.gauge.missing = cases[i].missing;
-		figures_init(&f);
-		run_host_figures(&r, &f);
-		ok(isnan(f.host.load) && f.host.unsafe == cases[i].missing &&
-			   strcmp(f.host.no_load, cases[i].no_load) == 0 &&
-			   f.host.rates.interrupts == 250,
-		   "%s", cases[i].title);
-	}
-	r.gauge.instrument.kind = &by_soaking; /* nothing reads it */
-	run_host_figures(&r, &f);
-	ok(near(f.host.load, 0.5) && f.host.seconds == 2 && f.host.cpus == 1,
-	   "a host has the load between the two samples");
-	to[1].steal = 0.1;
-	run_host_figures(&r, &f);
-	ok(f.host.unsafe == UNSAFE_STEAL, "a load of which the hypervisor took 5 %% is unsafe");
-}
 
 /* Connects to a socket that listens, at a pace.  Returns how much may wait to be sent, or -1. */
 static int unsent_limit(uint64_t pace)
@@ -292,6 +243,5 @@ int main(void)
 		   interval_after(1000, 500001000, 0.5) == 1000001000 &&
 		   interval_after(1000, 500009000, 0.5) == 1000009000,
 	   "a time after another, of which 0 seconds are no limit, and intervals are not made up");
-	test_host();
 	return done();
 }

@@ -105,15 +105,19 @@ static void test_waits(const char *method, int fd)
 	ok(mapped_bytes() == mapped, "-m %s: a sender gives its memory back", method);
 }
 
-/* Of a file that is shorter than it was, within its last page or by more. */
-static void test_shrunk(const char *method, int fd)
+/* A directory cannot be read.  Then a file that is shorter than it was, within its last page or by more. */
+static void test_failures(const char *method, int fd)
 {
 	static const uint64_t beyond[] = {1, 100000};
 	const int64_t there = 150001;
 	struct sender s;
-	const int peer = open_pair(&s, method, 100000);
+	const int peer = open_pair(&s, method, 100000), directory = open("/", O_RDONLY);
 	int64_t n, sum = 0;
 	size_t i;
+
+	ok(sender_send(&s, directory, 0, 1) == -1 && s.bytes == 0,
+	   "-m %s: a file that cannot be read is a failure", method);
+	close(directory);
 
 	for (i = 0; i < LENGTH(beyond); i++) {
 		n = sender_send(&s, fd, MOST - there, (uint64_t)there + beyond[i]);
@@ -150,7 +154,7 @@ static void test_methods(void)
 				test_send(method, fd, cases[i][0], cases[i][1], true);
 		}
 		test_waits(method, fd);
-		test_shrunk(method, fd);
+		test_failures(method, fd);
 	}
 	close(fd);
 }

@@ -1,10 +1,8 @@
 /* One connection of a transfer: lib/send/stream.c. */
 #include "lib/send/transfer.h"
 
-#include <pthread.h>
 #include <signal.h>
 
-#include "lib/net/uring.h"
 #include "tests/unit/unit.h"
 
 /* What was measured lies between two marks; test_warmup() has each figure. */
@@ -139,119 +137,6 @@ static void test_warmup(void)
 	}
 }
 
-/* A server: what it received, and how many bytes. */
-struct served {
-	int listener;
-	unsigned char buf[64];
-	size_t n;
-};
-
-/* Reads to the end of the stream, and answers it with a receipt. */
-static void *serve(void *served)
-{
-	static const char receipt[] = "bytes=0 seconds=0\n";
-	struct served *s = served;
-	const int fd = accept(s->listener, NULL, NULL);
-	ssize_t n;
-
-	while ((n = read(fd, s->buf + s->n, sizeof(s->buf) - s->n)) > 0)
-		s->n += (size_t)n;
-	if (s->n > 0 && write(fd, receipt, sizeof(receipt) - 1) < 0)
-		s->n = sizeof(s->buf);
-	close(fd);
-	return NULL;
-}
-
-/* Has a stream of a file that is never read, or a directory, work until `stop` ends it, or it breaks the run. */
-static struct stream_result work(struct send_options *opt, struct served *served, struct file file,
-				 int ended, struct run *run)
-{
-	_Atomic int stop = ended;
-	struct fileset set = {.file = &file, .n = 1, .entries = 1, .bytes = 1};
-	struct stream_result res = {.has_receipt = false};
-	struct stream st = {.opt = opt, .set = &set, .peer = "peer", .result = &res};
-	const int fd = listen_and_connect(&served->listener);
-	pthread_t thread;
-
-	opt->streams = 1;
-	*run = (struct run){.opt = opt, .interface = "", .wake = -1};
-	if (pthread_create(&thread, NULL, serve, served) != 0)
-		abort();
-	stream_open(&st, fd, 0, &stop);
-	run_start(run, stream_work, &st, sizeof(st), 0);
-	while (run->running > 0 && !run->is_broken)
-		sleep_ns(1000000);
-	st.mark = stream_mark(&st);
-	run_end(run);
-	stream_figures(&st);
-	sender_close(&st.sender);
-	pthread_join(thread, NULL);
-	close(served->listener);
-	return res;
-}
-
-/* A stream that begins after -t: sends that many bytes of headers, and has a receipt if it is not raw. */
-static void late(double warmup, bool raw, size_t n, const char *title)
-{
-	static const unsigned char headers[12] = {255, 255, 255, 255};
-	const struct file file = {.fd = -1, .size = 1};
-	struct send_options opt = {.seconds = 1, .warmup = warmup, .raw = raw};
-	struct served served = {.n = 0};
-	struct stream_result res;
-	struct run run;
-
-	opt.method = &send_methods[method_place("sendfile")];
-	res = work(&opt, &served, file, TIME_UP, &run);
-	ok(served.n == n && memcmp(served.buf, headers, n) == 0 && res.has_receipt != raw, "%s",
-	   title);
-}
-
-static void test_late(void)
-{
-	late(0, false, 4,
-	     "a stream that starts after -t sends the header of a transfer without a file");
-	late(0.2, false, 12, "a stream that starts after -t announces its warm-up");
-	late(0.2, true, 0, "a raw stream that starts after -t sends nothing");
-}
-
-static void test_failed_file(void)
-{
-	const struct file file = {.name = "directory", .fd = open("/", O_RDONLY), .size = 1};
-	const char *methods = "sendfile|send|write|mmap|splice|zerocopy|uring|uring-zc", *method;
-	struct served served = {.n = 0};
-	struct run run;
-	char want[300], title[400];
-	const int s = socket(AF_INET, SOCK_STREAM, 0), on = 1;
-	struct uring ring;
-	bool lacks;
-
-	while ((method = next_of(&methods)) != NULL) {
-		struct send_options opt = {.loops = 1,
-					   .method = &send_methods[method_place(method)]};
-
-		snprintf(title, sizeof(title),
-			 "-m %s: a file that cannot be read is no failure of the server", method);
-		if (strcmp(method, "zerocopy") == 0 &&
-		    setsockopt(s, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) < 0) {
-			skip(title, "there is no SO_ZEROCOPY");
-			continue;
-		}
-		if (strncmp(method, "uring", 5) == 0) {
-			lacks = uring_open(&ring, 4, false) != 0;
-			uring_close(&ring);
-			if (lacks) {
-				skip(title, "there is no io_uring");
-				continue;
-			}
-		}
-		work(&opt, &served, file, 0, &run);
-		snprintf(want, sizeof(want), "directory: -m %s cannot send it: ", method);
-		ok(strncmp(run.failure, want, strlen(want)) == 0, "%s", title);
-	}
-	close(s);
-	close(file.fd);
-}
-
 /* The sender counts nothing meanwhile, as while one of its calls blocks for longer than --timeout. */
 static void test_watch(void)
 {
@@ -277,5 +162,4 @@ static void test_watch(void)
 	close(listener);
 }
 
-TESTS(test_figures, test_broken, test_abandoned, test_warmup, test_late, test_failed_file,
-      test_watch)
+TESTS(test_figures, test_broken, test_abandoned, test_warmup, test_watch)

@@ -1,34 +1,7 @@
 /* Kernel TLS: lib/net/tls, and its hello on the wire. */
 #include "lib/net/tls.h"
 
-#include <linux/tls.h>
-
 #include "tests/unit/unit.h"
-
-/* The layouts of linux/tls.h. */
-static void test_ciphers(void)
-{
-	const struct tls_cipher *c = tls_ciphers;
-
-	ok(strcmp(c->name, "aes-128-gcm") == 0, "AES-128-GCM is the default");
-	ok(c[0].iv == TLS_CIPHER_AES_GCM_128_IV_SIZE &&
-		   c[0].key == TLS_CIPHER_AES_GCM_128_KEY_SIZE &&
-		   c[0].salt == TLS_CIPHER_AES_GCM_128_SALT_SIZE,
-	   "AES-128-GCM has the sizes of linux/tls.h");
-	ok(c[1].iv == TLS_CIPHER_AES_GCM_256_IV_SIZE &&
-		   c[1].key == TLS_CIPHER_AES_GCM_256_KEY_SIZE &&
-		   c[1].salt == TLS_CIPHER_AES_GCM_256_SALT_SIZE,
-	   "AES-256-GCM has them, too");
-#ifdef TLS_CIPHER_CHACHA20_POLY1305
-	ok(c[2].type == TLS_CIPHER_CHACHA20_POLY1305 &&
-		   c[2].iv == TLS_CIPHER_CHACHA20_POLY1305_IV_SIZE &&
-		   c[2].key == TLS_CIPHER_CHACHA20_POLY1305_KEY_SIZE &&
-		   c[2].salt == TLS_CIPHER_CHACHA20_POLY1305_SALT_SIZE,
-	   "as has ChaCha20-Poly1305");
-#endif
-	ok(TLS_OVERHEAD == 5 + 1 + TLS_CIPHER_AES_GCM_128_TAG_SIZE,
-	   "a record has a head, a type and a tag beside its data");
-}
 
 static void test_errors(void)
 {
@@ -78,4 +51,4 @@ static void test_hello(void)
 	   "and takes no other headers for one");
 }
 
-TESTS(test_ciphers, test_errors, test_hello)
+TESTS(test_errors, test_hello)
