@@ -199,15 +199,6 @@ unsent()
 	ss -tinH "sport = :$PORT" | sed -n 's/.*notsent:\([0-9]*\).*/\1/p' >notsent
 	lines_in notsent
 }
-# It takes 2.5 seconds.
-takes_slowly()
-{
-	start_mode reply --idle-timeout 2
-	"$net" sip -n 3 -a 127.0.0.10 -f asks.16m "$PORT"
-	not grep silent zcs.err
-	stop_zcs
-}
-
 # One that sends all and stays: zcs gives it ten seconds, after which this test comes back to it.
 start_zcs
 stays=$ZCS files=$(fds)
@@ -230,21 +221,17 @@ while IFS=';' read -r places server client; do
 	) & later
 done <<'END'
 1000;;-n 3 ../file
-40;--raw;--raw -n 3 ../file
-40;--reply;--request 1000 -n 3
-40;--reply --keep;--request 1000 -n 3 --keep
 1;;-n 3 ../file
-2;;-n 3 ../file
-3;--reply;--request 1000 -n 3
+3;--reply --keep;--request 1000 -n 3 --keep
 END
-modes="read zerocopy json raw reply $(scale '' splice)" # recv and trunc have raw and json
+modes="zerocopy json raw reply $(scale '' 'read splice')" # recv and trunc have raw and json
 [ -z "$LONG" ] || ! may_lock_much || modes="$modes $(receivers | grep "^uring")" # a hundred clients have 8 MiB
 for mode in $modes; do
 	beside "$mode: attacks, and clients that stay: others are served, memory and descriptors are freed, and nothing spins"
 	( begin; siege $mode ) & later
 done
+beside 'read: 400 silent clients where 200 may be: told so or let go, each of them'; ( begin; silent read ) & later
 for mode in read reply; do
-	beside "$mode: 400 silent clients where 200 may be: told so or let go, each of them"; ( begin; silent $mode ) & later
 	beside "$mode: more silent clients than descriptors: they wait, it does nothing, and recovers"
 	( begin; without_descriptors $mode ) & later
 done
@@ -252,7 +239,6 @@ beside 'reply: clients that are served do not wait where there are no descriptor
 ( begin; served_without_descriptors ) & later
 beside 'reply: who asks for 16 MiB and takes nothing is let go; at most 128 KiB are kept unsent meanwhile'
 ( begin; need ss; takes_nothing ) & later
-beside 'reply: a client that takes 4 kB/s of 16 MiB is not silent'; ( begin; takes_slowly ) & later
 together
 it 'who does not read the receipt and stays is let go after ten seconds'; ( begin
 	ZCS=$stays

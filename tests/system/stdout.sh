@@ -32,7 +32,6 @@ while IFS=';' read -r what file error options; do
 	) & later
 done <<END
 a full disk;/dev/full;No space left on device;
-a full disk;/dev/full;No space left on device;--json
 a full disk;/dev/full;No space left on device;--reply
 ulimit -f;file;File too large;
 END
