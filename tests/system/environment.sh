@@ -47,7 +47,6 @@ it 'zcs --json has the environment that zcc has on this host, and zcc its versio
 	    .end.remote.environment.mtu == .start.environment.link.mtu and
 	    (.end.remote.environment | .offloads, .mitigations_hash, .cmdline_hash | length > 0)'
 	[ -r /proc/net/softnet_stat ] || exit 0
-	# Longer than zcs shares a reading of the counters, 0.1 s
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -r 1 -m send,write -t 0.3 --congestion reno
 	jq -es --arg kernel "$(uname -r)" 'all(.[]; (.start // .comparison).environment.kernel == $kernel) and
 	    all(.[].end | values | .host, .remote; .softnet_dropped >= 0 and .softnet_squeezed >= 0)' out

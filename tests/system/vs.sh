@@ -38,20 +38,11 @@ beside 'zcc --vs: in text, --save, --against and JSON the text is the name of it
 	exits 0 vs --json --save plan.tsv --against plan.tsv ../file
 	jq -es 'map(.comparison // empty) | .[0] | (.runs | map(.vs)) == [null, .options.vs[]] and
 	    (.runs | map(.words // .name)) == ["-m sendfile", "--nodelay --sndbuf 100k", "-S --congestion reno", "-S --preload"]' out
-	fails 'other runs.*-S --preload, not -w$' "$zcc" -s 0 -p "$PORT" -n 1 -r 1 --vs '--nodelay --sndbuf "100k"' \
-		--vs '-S --congestion reno' --vs -w --against plan.tsv ../file
-) & later
-beside 'zcc --vs: with lists, --setting, and -c --idle, each combination is a run'; ( begin; need jq
-	exits 0 vs --json --setting a=: --setting b=: -b 4k,64k --vs '-b 1k' ../file
-	jq -es 'map(.comparison // empty) | .[0].runs | map([.setting, .words, .blksize / 1024]) == [("a", "b") as $s | (
-		("", " --nodelay --sndbuf 100k", " -S --congestion reno", " -S --preload") as $v | (4, 64) as $b | [$s, "-b \($b)k\($v)", $b]),
-		[$s, "-b 1k", 1]] and
-	    map(.reference // 0) == [0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]' out
 ) & later
 together
 
 it 'zcc --vs: what the kernel lacks is an error before the first round, and of --dry-run'; ( begin
-	for bad in '--congestion nosuch' '--bind-dev nosuch0' '-B 4095'; do
+	for bad in '--congestion nosuch' '--bind-dev nosuch0'; do
 		for dry in '' --dry-run; do
 			fails_with 2 "^zcc: --vs '$bad': .*${bad#* }" "$zcc" -s 0 -p "$PORT" -n 1 $dry --vs -S --vs "$bad" file
 		done
