@@ -5,28 +5,13 @@
 
 #include "tests/unit/unit.h"
 
-/* A transfer that was measured at both ends; each figure has a value of its own. */
+/* A transfer that was measured at both ends; tests/unit/report.c has all figures. */
 static struct send_options opt;
 static struct fileset set;
 static struct stream_result stream[4];
 static struct cpu_result cpu[512];
 static struct send_result res;
 static struct send_report rep;
-
-static const struct tcp_figures tcp = {.retransmits = 3,
-				       .segments = 300,
-				       .rtt = 1500,
-				       .rttvar = 250,
-				       .min_rtt = 500,
-				       .cwnd = 20480,
-				       .mss = 1448,
-				       .pmtu = 1500,
-				       .delivery_rate = 1e9,
-				       .busy = 2000,
-				       .rwnd_limited = 500,
-				       .sndbuf_limited = 250,
-				       .rcv_ooo = NAN};
-static const struct waits waits = {2500, 750, 125, 1600, 1700, 21504, 22528};
 
 #define SENT "bytes=4096000 seconds=2 "
 
@@ -39,54 +24,22 @@ static void init(const char *options)
 	snprintf(words, sizeof(words), "-s server -m send %s", options);
 	options_parse(&opt, words_of(words, argv), argv);
 	set = (struct fileset){.n = 5, .bytes = 4096};
-	stream[0] = (struct stream_result){.sent = figures_of("bytes=1024000 seconds=2")};
+	stream[0] = (struct stream_result){.sent = figures_of("bytes=1024000 seconds=2"),
+					   .has_receipt = true,
+					   .received = figures_of("bytes=0 seconds=1 cpu=6")};
 	stream[1] = (struct stream_result){.sent = figures_of("bytes=2048000 seconds=2")};
-	stream[0].sent.tcp = stream[1].sent.tcp = tcp;
-	stream[0].sent.waits = stream[1].sent.waits = waits;
-	stream[0].sent.stalls = 1;
-	stream[0].sent.longest_stall = 300000;
-	stream[0].has_receipt = true;
-	stream[0].received = figures_of("bytes=0 seconds=1 cpu=6");
-	cpu[0].figures = figures_of(SENT "load=0.5 cpus=1 uncertainty=0.25");
-	cpu[1].figures = figures_of(SENT "load=0.125 cpus=1 uncertainty=0.01 unsafe=steal");
-	cpu[0].id = 3;
-	cpu[1].id = 4;
-	cpu[0].role = "sender";
-	cpu[1].role = cpu[2].role = "";
+	cpu[0] = (struct cpu_result){
+		.id = 3, .role = "sender", .figures = figures_of(SENT "load=0.5 cpus=1")};
+	cpu[1] = (struct cpu_result){
+		.id = 4, .role = "", .figures = figures_of(SENT "load=0.125 cpus=1 unsafe=steal")};
 	res = (struct send_result){
 		.target = {.name = "192.0.2.1:2222"}, .set = &set, .stream = stream, .cpu = cpu};
 	strcpy(res.congestion, "cubic");
 	res.chunk = 512;
 	res.loops = 9;
-	res.sent = figures_of(SENT "reads=250 warmup=77 method=send load=0.25 uncertainty=0.01 "
-				   "cpus=2 tasks=0.125 switches=1234 instrument=soak slowed=0.0625 "
-				   "interrupts=1001 packets_in=1002 packets_out=1003 user=0.0005 "
-				   "nice=0.002 system=0.003 idle=0.004 iowait=0.005 irq=0.006 "
-				   "softirq=0.007 steal=0.0004");
-	res.sent.tcp = tcp;
-	res.sent.waits = waits;
-	res.sent.stalls = 1;
-	res.sent.longest_stall = 300000;
-	res.received = figures_of(
-		"bytes=2048000 seconds=0.05 reads=10 longest_stall=0 method=read load=0.5 "
-		"cpus=1.5 unsafe=cpu_offline,steal clients=3 irq=0.0004");
-	rep = (struct send_report){
-		.opt = &opt,
-		.intervals = {.period = 2, .tcp = true, .load = true},
-	};
-}
-
-/* Stores what both connections did together. */
-static void sum_streams(void)
-{
-	struct figures sum;
-
-	figures_init(&sum);
-	figures_add(&sum, &stream[0].sent);
-	figures_add(&sum, &stream[1].sent);
-	res.sent.tcp = sum.tcp;
-	res.sent.waits = sum.waits;
-	res.sent.zerocopy = sum.zerocopy;
+	res.sent = figures_of(SENT "reads=250 warmup=77 load=0.25 uncertainty=0.01 cpus=2");
+	res.received = figures_of("bytes=2048000 seconds=0.05 reads=10 load=0.5 cpus=1.5");
+	rep = (struct send_report){.opt = &opt, .intervals = {.period = 2, .load = true}};
 }
 
 static const char *text(void)
@@ -245,7 +198,6 @@ static void test_json(void)
 	memcpy(&stream[0].local, &(struct sockaddr_in){AF_INET, htons(8), {htonl(0xc0000202)}, ""},
 	       16);
 	stream[0].sent.zerocopy = (struct zerocopy_figures){5, 1, 2};
-	sum_streams();
 	expect(json(), "a report in JSON has connections, intervals and ends");
 	res.receipts = 1;
 	has(json(), "\"both_ends_on_host\":false,\"receipts\":1},\"error\"",
