@@ -137,6 +137,46 @@ static void test_warmup(void)
 	}
 }
 
+/* Streams that begin after -t, of which the server sees headers without a file, and a raw one. */
+static void test_late(void)
+{
+	static const struct {
+		double warmup;
+		bool raw;
+		ssize_t n;
+	} cases[] = {{0, false, 4}, {0.2, false, 12}, {0.2, true, 0}};
+	static const char receipt[] = "bytes=0 seconds=0\n", headers[12] = "\377\377\377\377";
+	static struct run run = {.measuring = 2};
+	const _Atomic int stop = TIME_UP;
+	int listener, peer;
+	char got[64];
+	size_t i;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		struct send_options opt = {.seconds = 1,
+					   .streams = 1,
+					   .warmup = cases[i].warmup,
+					   .raw = cases[i].raw,
+					   .method = send_methods};
+		struct stream_result res = {.has_receipt = false};
+		struct stream st = {
+			.opt = &opt, .peer = "peer", .result = &res, .worker.run = &run};
+
+		stream_open(&st, listen_and_connect(&listener), 0, &stop);
+		peer = accept(listener, NULL, NULL);
+		if (write(peer, receipt, sizeof(receipt) - 1) < 0 || shutdown(peer, SHUT_WR) != 0)
+			abort();
+		stream_work(&st);
+		ok(recv(peer, got, sizeof(got), MSG_WAITALL) == cases[i].n &&
+			   memcmp(got, headers, (size_t)cases[i].n) == 0 &&
+			   res.has_receipt != cases[i].raw,
+		   "a stream that starts after -t sends %zd bytes of headers", cases[i].n);
+		sender_close(&st.sender);
+		close(peer);
+		close(listener);
+	}
+}
+
 /* The sender counts nothing meanwhile, as while one of its calls blocks for longer than --timeout. */
 static void test_watch(void)
 {
@@ -162,4 +202,4 @@ static void test_watch(void)
 	close(listener);
 }
 
-TESTS(test_figures, test_broken, test_abandoned, test_warmup, test_watch)
+TESTS(test_figures, test_broken, test_abandoned, test_warmup, test_late, test_watch)
