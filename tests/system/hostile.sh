@@ -144,18 +144,6 @@ siege()
 	is_text zcs.out
 	[ "$mode" != json ] || ! command -v jq || jq . <zcs.out >/dev/null
 }
-# Hundreds that say nothing: beyond --max-clients, and gone by --idle-timeout
-silent()
-{
-	start_mode "$1" --max-clients 200 --idle-timeout 1
-	"$net" hold -n 400 -a 127.0.0.10 "$PORT" >told
-	sort told | uniq -c
-	[ "$(grep -c '^closed\|^said refused=full$' told)" -eq 400 ]
-	[ "$(grep -c '^closed' told)" -ge 150 ]
-	recovers
-	grep -q "rejected: " zcs.err || [ "$(grep -c "silent for " zcs.err)" -ge 20 ]
-	stop_zcs
-}
 without_descriptors()
 {
 	BIN=$few
@@ -230,7 +218,6 @@ for mode in $modes; do
 	beside "$mode: attacks, and clients that stay: others are served, memory and descriptors are freed, and nothing spins"
 	( begin; siege $mode ) & later
 done
-beside 'read: 400 silent clients where 200 may be: told so or let go, each of them'; ( begin; silent read ) & later
 for mode in read reply; do
 	beside "$mode: more silent clients than descriptors: they wait, it does nothing, and recovers"
 	( begin; without_descriptors $mode ) & later

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Each method of zcc and of zcs by each behaviour: what arrives, in pieces, corked, raw; peers that take or send nothing,
-# signals; by which calls; and what is printed where io_uring(7) may not be used, or the kernel has no TLS.
+# signals; and what is printed where io_uring(7) may not be used, or the kernel has no TLS.
 # tests/unit/sender.c has each size of a file and of a call, and faults.sh each call that fails.
 #
 # seconds: 5
@@ -25,14 +25,6 @@ head -c 1300001 /dev/urandom >larger # than a window, a ring or a pipe of four s
 #
 # zcs
 #
-# taken BYTES: all that a client of $PORT sent has come, and zcs has left none of it in the kernel
-taken()
-{
-	ss -Htin state established "sport = :$PORT" >streams
-	awk -v want="$1" 'NR == 1 { unread = $1 } match($0, /bytes_received:[0-9]+/) {
-		came = substr($0, RSTART + 15, RLENGTH - 15)
-	} END { exit !(came == want && unread == "0") }' streams
-}
 for how in $receivers; do
 	beside "zcs -m $how: pieces of -b, sockets of -i and bodies about as long as a call are received"; ( begin
 		start_zcs -m "$how" -b 999
@@ -86,42 +78,6 @@ for how in $receivers; do
 		ended "$ZCS"
 		grep -q 'interrupted after [0-9]* bytes' zcs.err
 	) & later
-	beside "zcs -m $how, with headers and --raw: it takes what has come while the client pauses"; ( begin; need ss
-		mkfifo pause
-		for size in 3145828 4194304 6000001--raw $(scale '' '1048576 6000001 1048576--raw 3145828--raw'); do
-			n=${size%--raw} header=12
-			[ "$n" = "$size" ] || header=0
-			start_zcs -m "$how" ${size#$n}
-			"$HELPERS/net" send "$PORT" <pause >receipt &
-			client=$!
-			remember $client
-			{
-				[ $header -eq 0 ] || printf '\377\377\377\377\0\0\0\1\1\0\0\0'
-				head -c $n /dev/zero
-				wait_until taken $((n + header))
-			} >pause || { cat streams; exit 1; }
-			wait $client
-			stop_zcs
-		done
-	) & later
-	[ "$how" != zerocopy ] || continue # what it maps is no bytes of a call
-	beside "zcs -m $how: that call alone receives bodies, whole"; ( begin; need strace
-		launch zcs.out '*listening*' strace -y -ff -o trace -e trace=read,recvfrom,splice,io_uring_enter "$zcs" -1 -p 0 -m "$how"
-		read_port zcs.err
-		# In two pieces, so that it has to wait in a file.
-		{ u32 1 1 700001; head -c 400000 /dev/zero; sleep 0.2; head -c 300001 /dev/zero; } | "$HELPERS/net" send "$PORT" >receipt
-		grep -q '^bytes=700001 ' receipt
-		ended "$launched"
-		not grep 'io_uring_enter.* = -1 EEXIST' trace.* # as if another thread closed the ring
-		case $how in
-		recv) call='recvfrom(.*, 0, NULL' ;;
-		trunc) call='recvfrom(.*MSG_TRUNC' ;;
-		*) call=$how'(' ;; # those of a ring are not seen
-		esac
-		grep -hv nlmsg trace.* | sed -n 's/^\([a-z]*([0-9]*<socket:.*\) = \([0-9]*\)$/\2 \1/p' >came
-		grep -e " $call" came | cat came - | awk -v none="$([ "$how" != uring ] || echo 1)" '
-			{ n += $1 } END { print n + 0; exit !(none ? n == 0 : n == 2 * 700013 || n == 700013 + 700001) }'
-	) & later
 done
 
 it 'zcs -m zerocopy: what comes from zcc -m zerocopy is mapped, but for a rest; from sendfile nothing is'; ( begin; need jq
@@ -173,29 +129,6 @@ for how in $senders; do
 		arrives 2 '-P 4 -b 997' ../larger ../empty ../small
 		arrives 1 '' ../small
 		grep -qx 'segments 1' peer.out
-	) & later
-	beside "zcc -m $how -k: corked before the first byte of each pass, released after its last; its calls alone send"; ( begin; need strace
-		tracer='strace -ff -o trace'
-		arrives 2 -k ../file ../small
-		cat "$(grep -l MSG_MORE trace.* | head -n 1)" >sending
-		# The first of its calls sends, but for headers, which are sent by sendto().
-		case $how in
-		send) calls=pread64 ;;
-		write) calls='pread64 write' ;;
-		mmap) calls='mmap munmap newfstatat fstat' ;;
-		zerocopy) calls='pread64 poll recvmsg' ;;
-		uring*) calls='io_uring_enter io_uring_register sched_getaffinity' ;;
-		*) calls=$how ;;
-		esac
-		sed -n '/MSG_MORE/,/^shutdown/s/^\([a-z0-9_]*\)(.*/\1/p' sending | sort -u >made
-		grep -qx "${calls%% *}" made
-		not grep -vxE "sendto|setsockopt|shutdown|${SANITIZE:+madvise|}$(echo $calls | tr ' ' '|')" made
-		sed -n 's/^setsockopt(.*TCP_CORK, \[\([01]\)\], 4) = 0/cork \1/p
-			/MSG_MORE/,/^shutdown/{
-				/^\(sendfile\|sendto\|write\|splice\|io_uring_enter\)(.*/s//send/p
-				/^shutdown.*/s//shutdown/p
-			}' sending | uniq >order
-		printf 'cork 1\nsend\ncork 0\ncork 1\nsend\ncork 0\nshutdown\n' | diff - order
 	) & later
 	beside "zcc -m $how: SIGINT ends it with a report on which both ends agree"; ( begin
 		# A second after the signal zcc waits no more: little is to be on its way then.
@@ -251,6 +184,16 @@ beside 'zcc -m mmap: a file that cannot be mapped is an error that has the reaso
 	fails "^zcc: $unmapped: -m mmap cannot send it: No such device$" "$zcc" -s 0 -p "$PORT" -m mmap -n 1 $unmapped
 ) & later
 how=send
+beside 'zcc -k: corked before the first byte of each pass, released after its last'; ( begin; need strace
+	tracer='strace -ff -o trace'
+	arrives 2 -k ../file ../small
+	sed -n 's/^setsockopt(.*TCP_CORK, \[\([01]\)\], 4) = 0/cork \1/p
+		/MSG_MORE/,/^shutdown/{
+			/^sendto(.*/s//send/p
+			/^shutdown.*/s//shutdown/p
+		}' "$(grep -l MSG_MORE trace.* | head -n 1)" | uniq >order
+	printf 'cork 1\nsend\ncork 0\ncork 1\nsend\ncork 0\nshutdown\n' | diff - order
+) & later
 beside 'zcc --preload: what arrives is as without, and each file is read once'; ( begin; need strace
 	tracer='strace -f -e trace=pread64 -o trace'
 	arrives 3 --preload ../file ../small ../tiny

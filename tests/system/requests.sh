@@ -202,22 +202,6 @@ beside 'zcc --request -r, --vs, --save: a row for each size and other run, with 
 	grep -Eq '^run +requests/s +ratio to the first' out
 	grep -Eq ' p99\.9, us +ratio to the first( |$)' out
 ) & later
-beside 'zcc --request --retry: what failed before the server came is made again, in one report'; ( begin; need jq
-	start_zcs --reply
-	late=$PORT
-	stop_zcs
-	for how in '' '--json --wait-server 0.1'; do
-		PORT=$late
-		start_zcc held --request 10,20 -n 20 --retry 1000 $how
-		wait_until grep -q 'the run is repeated, 1 of 1000' held.err
-		launch late.out '*listening*' "$BIN/zcs" --reply -p "$late"
-		zcc_ends held 0
-		kill -TERM $launched
-		wait $launched
-		[ -n "$how" ] || [ "$(grep -Ec "^(10|20) $line" held.out)" -eq 2 ]
-		[ -z "$how" ] || jq -es 'length == 1 and (.[0] | .error == null and (.requests | map(select(.repeated != true).connections) == [20, 20]))' held.out
-	done
-) & later
 beside 'zcc --request -r: the receipt of another client, a server without one, and requests that fail'; ( begin
 	start_zcs --reply
 	start_zcc held --request 10 -t 60 -r 1 --save saved

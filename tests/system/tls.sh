@@ -55,24 +55,6 @@ for methods in sendfile:read send:recv write:splice mmap:uring splice:read; do
 		stop_zcs
 	); ok
 done
-it 'zcc --tls: each cipher, and a comparison with --vs'; ( begin
-	for cipher in aes-256-gcm chacha20-poly1305; do
-		start_zcs --tls=$cipher
-		exits 0 "$BIN/zcc" --json -s 0 -p "$PORT" --tls=$cipher --congestion reno file
-		jq -e --arg cipher $cipher '.end.sum_received.tls_cipher == $cipher' out
-		stop_zcs
-	done
-	start_zcs --tls
-	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -r 2 -t .2 --vs --tls
-	grep -e --tls out
-); ok
-it 'zcc --tls: 2,000 connections of one byte each arrive'; ( begin
-	for turn in 1 2 3 4 5 6 7 8; do
-		exits 0 zcc_tls -P 248 -n 1 one
-		exits 0 zcc_tls one
-		exits 0 zcc_tls one
-	done
-); ok
 it 'zcc --tls: another cipher, and an end without --tls, are named at both ends'; ( begin
 	start_zcs --tls -1
 	fails 'rejected: the server has another cipher' "$BIN/zcc" -q -s 0 -p "$PORT" --tls=aes-256-gcm file

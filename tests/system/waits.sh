@@ -39,20 +39,6 @@ it 'cyclesoak COMMAND while another program soaks: it runs, the status is its ow
 	held 0 "$cyclesoak" --wait 0 --json true
 	jq -e '.no_load == "held" and ([has("load_percent", "unsafe")] | any | not) and has("start")' out
 ); ok
-it 'cyclesoak --wait: SIGTERM ends the waiting, and the command does not run'; ( begin
-	# shellcheck disable=SC2016 # of the inner shell
-	exits 143 unshare -m sh held.sh timeout -s KILL 20 sh -c '"$1" --wait 3600 touch ran & p=$!
-		until ls -l /proc/$p/fd | grep -q "/dev/zero$"; do sleep 0.01; done
-		kill -TERM $p
-		wait $p' sh "$cyclesoak"
-	not [ -e ran ]
-); ok
-it 'cyclesoak --wait: the load is measured when the other program has ended'; ( begin
-	# shellcheck disable=SC2016 # of the inner shell
-	exits 7 unshare -m sh held.sh sh -c '(sleep 0.3; kill "$(cat holder)") & "$1" --wait 60 --json sh -c "exit 7"' sh "$cyclesoak"
-	not grep 'soaked already' err
-	not grep 'not measured\|no_load' out
-); ok
 # Each look is one try to have the lock, 10 ms after the last.
 it 'cyclesoak without a command, and -C, fail after --wait SECS, or 2, while another soaks'; ( begin; need strace
 	while read -r wait command; do # it looks until the time is over, and no more then

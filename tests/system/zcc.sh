@@ -121,17 +121,6 @@ beside 'zcc -d: the environment, the address and the interface on stderr; -dd: e
 	for file in 'file: 300000 bytes' 'tiny: 1 bytes'; do [ "$(grep -cx "zcc: ../$file" err)" -eq 4 ]; done
 	[ "$(grep -Ecx "zcs: 127\.0\.0\.1:[0-9]+: connected" zcs.err)" -eq 2 ]
 ) & later
-# A file system with files of 2^63 bytes, of which two have more entries than a loop may.
-shm=$(mktemp -d /dev/shm/zc-check.XXXXXX 2>/dev/null)
-it 'more entries than 32 bits, or with --raw more bytes than 64 bits can say: one line that names the file; -t sends it'; ( begin
-	huge=$shm/huge
-	truncate -s 9223372036854775807 "$huge" || skip_check 'no /dev/shm with files of 2^63 bytes'
-	fails "^zcc: $huge: too much for one loop, with the files before it: " timeout 20 "$zcc" -s 0 -p "$PORT" "$huge" "$huge"
-	fails "^zcc: $huge: too much for one loop" timeout 20 "$zcc" -s 0 -p "$PORT" --raw "$huge" "$huge" "$huge"
-	exits 0 timeout 20 "$zcc" -s 0 -p "$PORT" -t 0.1 "$huge"
-); ok
-[ -z "$shm" ] || rm -rf "$shm"
-
 # Errors.  json.sh has more of those before a connection is made.
 # The options of the peer, those of zcc, its line.  Of a server that goes away slowly: at most what it read and its small
 # buffer took.

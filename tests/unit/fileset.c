@@ -31,6 +31,17 @@ static void test_entries(void)
 	}
 }
 
+/* Two files of 2^63 - 1 bytes have more entries than 32 bits can say. */
+static void add_two(void *name)
+{
+	const struct file huge = {.name = name, .size = INT64_MAX};
+	struct file files[2];
+	struct fileset set = {.file = files};
+
+	add_file(&set, &huge);
+	add_file(&set, &huge);
+}
+
 /* Half of the descriptors are for files. */
 static void open_many(void *arg)
 {
@@ -45,6 +56,9 @@ static void test_many(void)
 {
 	int n;
 
+	ok(died(add_two, "huge") == EXIT_FAILURE &&
+		   strstr(printed, "huge: too much for one loop, with the files before it: "),
+	   "files that are too much for the header of a loop are an error");
 	for (n = 3; n <= 4; n++)
 		ok(died(open_many, &n) == EXIT_FAILURE &&
 			   (strstr(printed, "files are more than") != NULL) == (n == 4),
