@@ -17,107 +17,58 @@ after()
 
 beside 'zcc --json and zcs --json, three streams: an entry for each, in each interval too; the sums and both ends agree'; ( begin
 	start_zcs --json -I 0.05
-	exits 0 "$zcc" --json -s 0 -p "$PORT" -P 3 --warmup 0.2 -t 0.8 -I 0.06 --pace 50m --congestion reno ../file ../tiny
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -P 3 --warmup 0.11 -t 0.8 -I 0.06 --pace 50m --congestion reno ../file ../tiny
 	no_warning err
 	mv out zcc.json
-	holds zcc.json "[.start.connected[].socket] == [1, 2, 3] and [.end.streams[].sender.socket] == [1, 2, 3]" \
-	    ".start.connected | (map(.local_port) | unique | length) == 3 and all(.remote_port == $PORT)" \
-	    ".start | .connecting_to == {host: \"0\", port: $PORT} and all(.connected[]; .remote_host == \"127.0.0.1\")" \
-	    '.start.test_start | .num_streams == 3 and .method == "sendfile" and .omit == 0.2' \
-	    ".start.test_start | .duration == 0.8 and .files == 2 and .file_bytes == 300001" \
-	    '.start.timestamp | .timesecs > 1600000000 and .timesecs == (.timemillisecs / 1000 | floor)' \
-	    '.start | .tcp_mss_default > 0 and (.version | startswith("zc "))'
-	for key in bytes warmup_bytes calls files retransmits; do
-		holds zcc.json ".end | .sum_sent.$key == ([.streams[].sender.$key] | add)"
-	done
-	near='def near(a; b): (a - b) * (a - b) <= 1e-12 * a * a;'
-	holds zcc.json ".end | .sum_sent.sender and (.sum_received.sender | not)" \
-	    ".end | .sum_received.bytes == ([.streams[].receiver.bytes] | add)" \
-	    "[.end.sum_sent, .end.sum_received] | all(.bytes > 0 and .warmup_bytes > 0)" \
-	    ".end.streams | all(.sender.bytes + .sender.warmup_bytes == .receiver.bytes + .receiver.warmup_bytes)" \
-	    '.end | .bytes_agree == true and .both_ends_on_host == true and .sender_tcp_congestion == "reno"' \
-	    '.end.streams | all(.sender.method == "sendfile" and .receiver.method == "read")' \
-	    ".end.streams | all(.sender | .rtt > 0 and .snd_mss > 0 and .snd_cwnd > 0)" \
-	    '(.end.streams[0] | has("zerocopy_sends") | not) and (has("error") | not)' \
-	    "$near [.end.sum_sent, .end.sum_received, .end.streams[][], .intervals[].sum] |
-		all(near(.bits_per_second; .bytes * 8 / .seconds) and near(.end; .start + .seconds))" \
-	    ".intervals | length >= 2 and all((.streams | length) == 3)" \
-	    ".intervals | all(.[]; .sum.bytes == ([.streams[].bytes] | add) and
-		.sum.retransmits == ([.streams[].retransmits] | add) and
-		(.sum.omitted as \$o | all(.streams[]; .omitted == \$o)))" \
-	    '[.intervals[].sum] | all(range(1; length) as $i | .[$i].start - .[$i - 1].end; . > -0.001 and . < 0.001)' \
-	    ".intervals[0].sum.start * 1e3 | floor == 0" \
-	    "([.intervals[].sum | select(.omitted | not).bytes] | add) == .end.sum_sent.bytes"
 	wait_until [ -s zcs.out ]
 	one_line zcs.err
-	ports=$(jq -c "[.start.connected[].local_port] | sort" zcc.json)
-	holds zcs.out "(.end.streams | length) == 3 and .end.clients == 3" \
-	    ".end.sum_received.bytes == ([.end.streams[].receiver.bytes] | add)" \
-	    ".end.streams | all(.local_port == $PORT and .receiver.method == \"read\" and .receiver.sender == false)" \
-	    '.start.accepted_connection.host == "127.0.0.1" and .start.test_start.method == "read"' \
-	    ".start.accepted_connection.port as \$p | $ports | index(\$p) != null" \
-	    "([.end.streams[].receiver.bytes] | sort) == $(jq -c "[.end.streams[].receiver.bytes] | sort" zcc.json)" \
-	    "([.end.streams[].remote_port] | sort) == $ports" \
-	    'has("error") | not' \
-	    '[.intervals[].sum] | all(range(1; length) as $i | .[$i].start - .[$i - 1].end; . > -0.001)' \
-	    ".intervals | length >= 2 and (.[0].sum.start | . >= 0 and . < 1)" \
-	    ".intervals | all(.sum | .bytes > 0 and .clients >= 1 and .sender == false)" \
-	    "([.intervals[].sum.bytes] | add) <= .end.sum_received.bytes + .end.sum_received.warmup_bytes"
+	continuous='[.intervals[].sum] | length >= 2 and all(range(1; length) as $i | .[$i].start - .[$i - 1].end; . > -0.001 and . < 0.001)'
+	# The wire can say no less than 0.1 s of a warm-up.
+	holds zcc.json ".start.connected | (map(.local_port) | unique | length) == 3 and all(.remote_port == $PORT)" \
+	    '.start.test_start | .omit == 0.2 and .duration == 0.8 and .files == 2 and .file_bytes == 300001' \
+	    '.start.timestamp | .timesecs > 1600000000 and .timesecs == (.timemillisecs / 1000 | floor)' \
+	    '.start | .tcp_mss_default > 0 and (.version | startswith("zc "))' \
+	    '.end as $e | all("bytes", "warmup_bytes", "calls", "files", "retransmits"; . as $k |
+		$e.sum_sent[$k] == ([$e.streams[].sender[$k]] | add))' \
+	    '.end | .sum_sent.sender and (.sum_received.sender | not) and .bytes_agree and .both_ends_on_host' \
+	    '.end.streams | all(.sender.bytes + .sender.warmup_bytes == .receiver.bytes + .receiver.warmup_bytes)' \
+	    '.end.streams | all(.sender | .rtt > 0 and .snd_mss > 0 and .snd_cwnd > 0)' \
+	    '.intervals | all((.streams | length) == 3 and .sum.bytes == ([.streams[].bytes] | add) and
+		.sum.retransmits == ([.streams[].retransmits] | add))' \
+	    "$continuous" '.intervals[0].sum.start < 0.001' \
+	    '([.intervals[].sum | select(.omitted | not).bytes] | add) == .end.sum_sent.bytes'
+	holds zcs.out '(.end.streams | length) == 3 and .end.clients == 3 and (has("error") | not)' "${continuous%and . <*})" \
+	    '.end.sum_received.bytes == ([.end.streams[].receiver.bytes] | add)' \
+	    '([.intervals[].sum.bytes] | add) <= .end.sum_received.bytes + .end.sum_received.warmup_bytes'
 	for f in zcc.json zcs.out; do
-		holds $f "[.intervals[].sum.omitted] | . == (sort | reverse) and first == true and last == false"
+		holds $f '[.intervals[].sum.omitted] | . == (sort | reverse) and first == true and last == false'
 	done
+	# Each figure of zcs is what its receipt has.
+	jq -es '.[0] as $c | [.[1].end.streams[] | {key: "\(.remote_port)", value: .receiver}] | from_entries as $zcs |
+	    [$c.start.connected, $c.end.streams] | transpose | length == 3 and all($zcs["\(.[0].local_port)"] as $r |
+	    .[1].receiver as $c | ($r | keys) == ($c | keys) and ($r | del(.socket) | to_entries |
+	    all($c[.key] == .value or ($c[.key] - .value | fabs) <= 0.01 * (.value | fabs) + 1e-6)))' zcc.json zcs.out
 ) & later
-beside 'with a warm-up and without: the same figures, and each figure of zcs is what its receipt has'; ( begin
-	start_zcs --json -m zerocopy
-	for warmup in 0 0.3; do
-		exits 0 "$zcc" --json -m zerocopy -s 0 -p "$PORT" -P 2 --warmup $warmup -t 0.8 --congestion reno --pace 50m
-		after ${n:-0}
-		n=1
-		jq -es '.[0] as $c | [.[1].end.streams[] | {key: "\(.remote_port)", value: .receiver}] | from_entries as $zcs |
-		    [$c.start.connected, $c.end.streams] | transpose | length == 2 and all($zcs["\(.[0].local_port)"] as $r |
-		    .[1].receiver as $c | ($r | keys) == ($c | keys) and ($r | del(.socket) | to_entries |
-		    all($c[.key] == .value or ($c[.key] - .value | fabs) <= 0.01 * (.value | fabs) + 1e-6)))' out last
-		jq -c '.end | del(.first_stalls) | [paths | map(select(type == "string"))] | unique' out >keys$warmup
-	done
-	diff keys0 keys0.3
-) & later
-beside 'zcs --json: an object for each group, one without bytes for a client that sends nothing; an error is that of its client'; ( begin
+beside 'zcs --json: an object for each group, none for who only looks; an error is that of its client'; ( begin
 	start_zcs --json
 	exits 0 "$zcc" -s 0 -p "$PORT" ../file
 	after 0
-	holds last ".end | .clients == 1 and (.streams | length) == 1 and .sum_received.files == 1" \
-	    '.end | .sum_received.seconds == .streams[0].receiver.seconds and .sum_received.calls == .streams[0].receiver.calls'
-	"$HELPERS/net" send "$PORT" </dev/null # it only looks: there is no object
-	for bytes in 0 3; do
-		n=$(lines_in zcs.out)
-		{ u32 1 1 1000; head -c $bytes ../file; } | "$HELPERS/net" send -c "$PORT"
-		after "$n"
-		holds last ".end.sum_received.bytes == $bytes" \
-		    ".error | endswith(\": closed in the middle of a file, after $bytes bytes\")"
-		[ "zcs: $(jq -r .error last)" = "$(tail -n 1 zcs.err)" ]
-	done
+	holds last '.end | .clients == 1 and (.streams | length) == 1 and .sum_received.files == 1'
+	"$HELPERS/net" send "$PORT" </dev/null
+	{ u32 1 1 1000; head -c 3 ../file; } | "$HELPERS/net" send -c "$PORT"
+	after 1
+	holds last '.end.sum_received.bytes == 3' '.error | endswith(": closed in the middle of a file, after 3 bytes")'
+	[ "zcs: $(jq -r .error last)" = "$(tail -n 1 zcs.err)" ]
 	exits 0 "$zcc" -s 0 -p "$PORT" ../tiny
-	after $((n + 1))
-	holds last '.end | .sum_received.bytes == 1 and .streams[0].receiver.socket == 5' 'has("error") | not'
+	after 2
+	holds last '.end | .sum_received.bytes == 1 and .streams[0].receiver.socket == 4' 'has("error") | not'
 ) & later
-beside 'zcc --json: what is peculiar to zerocopy, and to IPv6; --warmup is rounded up to 0.1 s, and no further'; ( begin
+beside 'zcc --json: zerocopy has its own figures; without a receipt there is no receiver; one of other bytes is an error'; ( begin
 	start_zcs
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -m zerocopy -b 10000 -k --nodelay -n 2 ../file
 	holds out '.start.test_start | .method == "zerocopy" and .blksize == 10000 and .cork and .nodelay' \
 	    '.end.streams[0] | .zerocopy_sends == 60 and .zerocopy_incomplete == 0 and .zerocopy_copied <= 60' \
 	    '.end.streams[0].sender | .bytes == 600000 and .files == 2 and .calls == 60'
-	# The wire can say no less than 0.1 s.
-	for pair in 0.01:0.1 0.11:0.2; do
-		exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup ${pair%:*} -t 0.1 --congestion reno --pace 20m ../file
-		holds out ".start.test_start.omit == ${pair#*:} and .end.sum_sent.warmup_bytes > 0"
-	done
-	exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup 0.2 -n 20 -o 100k --congestion reno --pace 10m ../file
-	holds out '.end | .sum_sent, .sum_received | .bytes > 0 and .warmup_bytes > 0 and .bytes + .warmup_bytes == 6000000'
-	[ -e /proc/net/if_inet6 ] || skip_check 'no IPv6 here'
-	exits 0 "$zcc" --json -s ::1 -p "$PORT" ../tiny
-	holds out '.start.connected[0] | .remote_host == "::1" and .local_host == "::1"'
-) & later
-beside 'zcc --json: without a receipt there is no receiver; one of other bytes is an error; --raw is raw TCP'; ( begin
 	for raw in --raw ''; do
 		start_peer
 		exits 0 "$zcc" --json -s 0 -p "$PORT" $raw ../tiny
@@ -166,9 +117,6 @@ beside '--json-stream: each line is there when its event is, and its data are a 
 	events sender.out | grep -qx ' 1 title 1 start [0-9]* interval 1 end 1 error '
 	events zcs.out | grep -qx ' 1 start [0-9]* interval 1 end '
 	jq -es '.[-2].data.bytes_agree and .[-1].data == "interrupted"' sender.out
-	start_zcc silent --json-stream -t 60 --pace 20m # no interval follows its start
-	wait_until grep -q '"event":"start"' silent.out
-	zcc_ends silent 143 TERM
 	exits 0 "$zcc" -s 0 -p "$PORT" -m send,sendfile -r 1 --json-stream ../file
 	events out | grep -qx ' 1 run 1 start 1 end 1 run 1 start 1 end 1 comparison '
 	start_zcs --reply --json-stream
@@ -200,15 +148,11 @@ while IFS=';' read -r error tool options; do
 		one_line line
 	) & later
 done <<'END'
-nosuch;zcc;-s 0 -p 1 --congestion nosuch tiny
 missing: No such file;zcc;-s 0 -p 1 -c -f missing tiny
 first connections failed, refused;zcc;-s 0 -p 1 --request 10,20 -n 9
-cannot connect to 0 port 1: Connection refused;zcc;-s 0 -p 1 tiny
 ^no.such.host.invalid: ;zcc;-s no"such\host.invalid tiny
 everything was sent before the warm-up ended;zcc;-s 0 -p LISTENING --warmup 60 tiny
 cannot listen on port [0-9]+: Address already in use: .* local port;zcs;-p LISTENING
-CPU 8000;zcs;-p 0 -B 0,8000
-counts_per_sec;zcs;-p 0 -c
 counts_per_sec;cyclesoak;-1
 END
 # What was sent has its figures; of a comparison the last object has the error.
@@ -219,13 +163,6 @@ beside 'zcc --json: a file that is missing is the error, and the others are sent
 	[ "$(grep -c '"error"' out)" -eq 1 ]
 	tail -n 1 out >last
 	holds last '(.error == "skipped 1 of 2 files") and .comparison.rounds == 2'
-) & later
-beside 'zcc --json: a server that goes away ends the object, which has what was sent'; ( begin
-	start_peer -n 3 -l 10000000 -R
-	exits 1 "$zcc" --json -s 0 -p "$PORT" -t 60 -I 0.01 -P 3 --congestion reno ../file
-	one_line err
-	holds out '(.error | test("the server (closed|reset) the connection after [0-9]+ bytes"))' \
-	    "(.start.connected | length) == 3" '.end | .sum_sent.bytes > 0 and .receipts == 0 and (has("sum_received") | not)'
 ) & later
 together
 
