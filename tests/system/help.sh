@@ -26,7 +26,7 @@ it 'every option of --help has an entry in the man page, and the other way round
 	for tool in $tools; do
 		"$BIN/$tool" --help >out
 		{
-			sed -n 's/^ \{2,6\}\(-.*\)/\1/p' out | sed 's/  .*//; s/=.*//; s/, /\n/g; s/^/entry /'
+			sed -n 's/^ \{2,6\}\(-.*\)/\1/p' out | sed 's/  .*//; s/=.*//; s/, /\n/g' | sed 's/^/entry /'
 			grep -o -e '--[a-z][a-z-]*' out
 		} | LC_ALL=C sort -u >help
 		{
