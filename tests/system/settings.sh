@@ -164,14 +164,6 @@ beside 'a program that ignores SIGCHLD starts zcc: a first setting that cannot b
 	exits 1 $ALONE env --ignore-signal=CHLD "$zcc" -s 0 -p "$PORT" --congestion reno -n 1 -r 1 --setting 'a=[ ! -e made ]' --setting 'b=touch made' ../tiny
 	tail -n 1 err | grep -x 'zcc: --setting a is not restored: its command ended with status 1'
 ) & later
-beside 'blocked and ignored signals are passed on to the commands of cyclesoak and run_rr as they were'; ( begin
-	for tool in "$loadless $BIN/cyclesoak --idle" "$run_rr"; do
-		"$run_rr" true || [ "$tool" != "$run_rr" ] || continue
-		exits 0 env --default-signal --ignore-signal=CHLD,HUP --block-signal=TERM,CHLD $tool grep -E '^Sig(Ign|Blk)' /proc/self/status
-		grep -E '^SigBlk:.*14000$' out
-		grep -E '^SigIgn:.*10001$' out
-	done
-) & later
 beside 'a signal that arrives twice at once, as timeout(1) has it, is one request: zcc prints its report'; ( begin
 	catches() { grep -Eq '^SigCgt:.*[4-7c-f]...$' "/proc/$run/status"; }
 	for turn in $(seq "$(scale 2 60)"); do

@@ -131,7 +131,7 @@ static void test_beginning(void)
 }
 
 /* Starts a command that prints what it was given as input, its signals, its limit and its session; and an error. */
-static void start(bool own_session)
+static void start(void *in_own)
 {
 	static char script[] = "/^given/p; s/^Sig\\(Blk\\|Ign\\|Cgt\\):.*\\(.......\\)$/\\1 \\2/p; "
 			       "s/^Max open files  *\\([0-9]*\\).*/\\1/p; "
@@ -145,6 +145,7 @@ static void start(bool own_session)
 				     "/proc/self/stat",
 				     "/no-such-file",
 				     NULL};
+	const bool own_session = *(bool *)in_own;
 	const int in = memfd_create("in", MFD_CLOEXEC), out = memfd_create("out", MFD_CLOEXEC),
 		  error = memfd_create("error", MFD_CLOEXEC);
 	struct rlimit few = {100, 200};
@@ -173,17 +174,6 @@ static void start(bool own_session)
 		conclude(false);
 	dprintf(STDERR_FILENO, "%s", text);
 	conclude(strstr(text, text_of("\n%d\n", own_session ? pid : getsid(0))) != NULL);
-}
-
-static void start_leader(void *unused)
-{
-	(void)unused;
-	start(true);
-}
-static void start_follower(void *unused)
-{
-	(void)unused;
-	start(false);
 }
 
 /* Starts a command that there is not, or where there can be no child. */
@@ -221,13 +211,13 @@ static void become_late(void *sig)
 
 static void test_commands(void)
 {
-	static void (*const start_in[])(void *) = {start_leader, start_follower};
+	bool in_own[] = {true, false};
 	int errors[] = {ENOENT, EAGAIN}, signals[] = {SIGHUP, SIGUSR2, SIGRTMAX};
 	size_t i;
 
-	for (i = 0; i < LENGTH(start_in); i++) {
-		ok(died(start_in[i], NULL) == 0, "a command is started in %s session",
-		   i == 0 ? "its own" : "the same");
+	for (i = 0; i < LENGTH(in_own); i++) {
+		ok(died(start, &in_own[i]) == 0, "a command is started in %s session",
+		   in_own[i] ? "its own" : "the same");
 		has(printed, "given\nBlk 0004200\nIgn 0010001\nCgt 0000000\n100\n",
 		    "it has the files that it is given, and the signals, mask and limit that there were");
 	}
@@ -263,7 +253,7 @@ static bool ends(int sig)
 static void test_deadly(void)
 {
 	sigset_t set;
-	int sig;
+	int sig, wrong = 0;
 
 	signal(SIGUSR1, SIG_IGN);
 	signal(SIGUSR2, on_stop);
@@ -271,10 +261,10 @@ static void test_deadly(void)
 	deadly_signals(&set);
 	for (sig = 1; sig <= SIGRTMAX; sig++)
 		if (sig < 32 || sig >= SIGRTMIN) /* the others are the C library's own */
-			ok(sigismember(&set, sig) ==
-				   (sig != SIGUSR1 && sig != SIGUSR2 && ends(sig)),
-			   "signal %d is deadly if it ends a program, and is neither caught nor ignored",
-			   sig);
+			wrong += sigismember(&set, sig) !=
+				 (sig != SIGUSR1 && sig != SIGUSR2 && ends(sig));
+	ok(wrong == 0,
+	   "a signal is deadly if it ends a program, and is neither caught nor ignored");
 	signal(SIGUSR1, SIG_DFL);
 	signal(SIGUSR2, SIG_DFL);
 }

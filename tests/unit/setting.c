@@ -112,7 +112,7 @@ static const struct way {
 	 "setting: ending; restoring 'base', for 30 s at most\n", "an interrupted command"},
 	{BASE, SECOND, 's', 128 + SIGTERM, "second\nbase\n",
 	 "setting: ending; restoring 'base', for 30 s at most\n", "a signal"},
-	{BASE, SECOND "; sleep 60", 'c', 128 + SIGTERM, "second\nbase\n",
+	{BASE, SECOND "; exec sleep 60", 'c', 128 + SIGTERM, "second\nbase\n",
 	 "setting: ending; restoring 'base', for 30 s at most\n", "a signal while a command runs"},
 	{BASE "; exit 4", SECOND, 's', 1, "second\nbase\n",
 	 "setting: ending; restoring 'base', for 30 s at most\n"
@@ -208,40 +208,12 @@ static void test_lock(void)
 	}
 }
 
-static void on_signal(int sig)
-{
-	settings_restore(false);
-	_exit(sig);
-}
-
-/* tests/system/settings.sh has the other ways out. */
-static void test_signal_while_restoring(void)
-{
-	static struct settings s;
-	char why[DIE_MAX];
-	int status;
-	pid_t pid;
-
-	open_settings(&s, "kill -15 $PPID; sleep 0.1; echo base >>said", ":");
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
-		setting_enter(&s, 1, why);
-		exit(99);
-	}
-	ok(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == SIGTERM,
-	   "a signal while the base is restored");
-	is(written(), "base\n", "waits for it");
-}
-
 int main(void)
 {
 	if (mkdtemp(dir) == NULL || chdir(dir) != 0)
 		err(EXIT_FAILURE, "%s", dir);
 	test_options();
 	test_commands();
-	test_signal_while_restoring();
 	test_ways();
 	test_lock();
 	unlink("said");
