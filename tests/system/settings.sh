@@ -37,37 +37,19 @@ beside 'a command that fails ends the comparison, which prints its complete roun
 	commands 'a b c b a b c a'
 ) & later
 
-# way TITLE STATUS options...: zcc ends with the status when `then_do` has been done in the second setting, and the first
-# is restored
-then_do=:
-way()
-{
-	beside "the first setting is restored: $1"; ( begin
-		status=$2
-		shift 2
+beside 'the first setting is restored: a server that died, and SIGINT in a transfer'; ( begin
+	FROM=$ALONE
+	for status in 1 130; do
 		start_zcs
-		FROM=$ALONE
-		start_zcc run --setting "$a" --setting "$b" "$@"
-		wait_until [ -e now ]
+		rm -f now
+		start_zcc run --setting "$a" --setting "$b" -t 1
+		wait_until or_gone "$run" [ -e now ]
 		wait_until or_gone "$run" is_now b
-		untraced $then_do
-		zcc_ends run "$status"
+		if [ $status -eq 1 ]; then kill -KILL "$ZCS"; else kill -INT "$run"; fi
+		zcc_ends run $status
 		is_now a
-		[ ! -s child ] || ended "$(cat child)" # the signal may have come before it was written
-	) & later
-}
-# delivered: no signal waits for zcc to take it
-delivered() { grep -Eq '^ShdPnd:.0+$' "/proc/$run/status"; }
-signals() { kill -"$signal" "$run"; wait_until or_gone "$run" delivered; }
-kill_server() { kill -KILL "$ZCS"; }
-then_do=kill_server
-way 'a server that died' 1 -t 1
-then_do=signals
-signal=HUP way SIGHUP 129 -t 1
-b="$b; sleep 60 & echo \$! >child; wait"
-signal=INT way 'SIGINT while a command runs' 130 -t 0.2
-b="trap '' INT TERM HUP; $b"
-signal=TERM way 'SIGTERM while a command runs that ignores it' 143 -t 0.2
+	done
+) & later
 
 # every_signal: each that ends a program and can be caught; 32 and 33 are the C library's own
 every_signal()
@@ -119,23 +101,6 @@ beside 'a second signal waits until the first setting is restored; a thread that
 	not grep 'not restored' run.err
 	kill -KILL "$ZCS"
 ) & later
-beside 'a second signal while zcc waits for the server: zcc is killed by it'; ( begin; need python3
-	start_zcs
-	cat >twice.py <<-'END'
-		import signal, subprocess, sys, time
-		p = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL, stdout=subprocess.PIPE)
-		p.stdout.readline()
-		p.send_signal(signal.SIGINT)
-		time.sleep(0.3)
-		p.send_signal(signal.SIGINT)
-		sys.exit(p.wait() != -signal.SIGINT)
-	END
-	kill -STOP "$ZCS"
-	got=0
-	env --default-signal=INT python3 twice.py "$zcc" -s 0 -p "$PORT" --congestion reno -t 9 --json-stream -I 0.1 || got=$?
-	kill -KILL "$ZCS"
-	[ $got -eq 0 ]
-) & later
 beside 'zcc is killed: the command that runs is ended, but not one that makes the first setting'; ( begin
 	FROM=$ALONE
 	start_zcc run -n 1 --setting a=: --setting 'b=echo b >now; sleep 20 & echo $! >child; wait; echo late >now'
@@ -164,17 +129,12 @@ beside 'a program that ignores SIGCHLD starts zcc: a first setting that cannot b
 	exits 1 $ALONE env --ignore-signal=CHLD "$zcc" -s 0 -p "$PORT" --congestion reno -n 1 -r 1 --setting 'a=[ ! -e made ]' --setting 'b=touch made' ../tiny
 	tail -n 1 err | grep -x 'zcc: --setting a is not restored: its command ended with status 1'
 ) & later
-beside 'a signal that arrives twice at once, as timeout(1) has it, is one request: zcc prints its report'; ( begin
-	catches() { grep -Eq '^SigCgt:.*[4-7c-f]...$' "/proc/$run/status"; }
-	for turn in $(seq "$(scale 2 60)"); do
-		start_zcc run -q -t 10 --pace 20m
-		wait_until or_gone "$run" catches
-		sleep 0.1 # a byte is sent
-		kill -TERM "$run"
-		wait_until or_gone "$run" delivered
-		kill -TERM "$run" || :
-		zcc_ends run 143
-		[ -s run.out ]
+beside 'blocked and ignored signals are passed on to the commands of cyclesoak and run_rr as they were'; ( begin
+	for tool in "$loadless $BIN/cyclesoak --idle" "$run_rr"; do
+		"$run_rr" true || [ "$tool" != "$run_rr" ] || continue
+		exits 0 env --default-signal --ignore-signal=CHLD,HUP --block-signal=TERM,CHLD $tool grep -E '^Sig(Ign|Blk)' /proc/self/status
+		grep -E '^SigBlk:.*14000$' out
+		grep -E '^SigIgn:.*10001$' out
 	done
 ) & later
 beside 'what the report has of the interface is that of each run'; ( begin; need ip jq

@@ -313,7 +313,6 @@ static void run_often(const struct command *c)
 
 static const struct command commands[] = {
 	{SENDS "sendfile", ""},
-	{SENDS "send", ""},
 	{SENDS "write --preload", ""},
 	{SENDS "mmap", ""},
 	{SENDS "splice", ""},
@@ -326,14 +325,9 @@ static const struct command commands[] = {
 	{"-P 2" TWO " -n 2", ": the server received"},
 	{"--raw -t 0.02 -P 2 -I 0.01 /proc/self/exe", ""},
 	{"-O 9" TWO, "everything was sent before"},
-	{"-p 1" TWO, "cannot connect"},
 	{"-p 1 -r 2" TWO, "cannot connect"},
-	{"-r 2" TWO, ""},
 	{"--bind 127.0.0.1" TWO, ""},
-	{"--dry-run -r 2" TWO, ""},
 	{"--dry-run -r 2 --vs -k --vs -m_splice" TWO, ""},
-	{"--request 10 -n 9 -P 2", ""},
-	{"--request 10,1k -n 9", ""},
 	{"--request 0 -t 0.02 -I 0.01", ""},
 	{"--request 10 -n 9 -P 2 --keep -r 2", ""},
 	{"--request 10 -n 9 -p 1", "the first connections failed, refused"},
