@@ -4,7 +4,7 @@
 # files that are refused.  The windows are short, except with LONG.
 #
 # group: quiet
-# seconds: 6
+# seconds: 4
 . "$TOP/tests/lib.sh"
 
 whole_test_needs jq 'baselines'
@@ -23,12 +23,13 @@ status()
 	[ $got -eq $want ]
 }
 
-it '-C: rounds, the result, and a file with the mode that umask leaves, and no other'; ( begin
+it '-C --on-cpus: rounds, the result, and a file of these CPUs with the mode that umask leaves, and no other'; ( begin
 	mkdir calibrated
 	cd calibrated
-	( umask 027; status 0 "$cyclesoak" -C --force )
+	( umask 027; status 0 "$cyclesoak" -C --force --on-cpus 0 )
 	[ "$(grep -Ecx "calibrating: [0-9]+ loops/sec" out)" -ge 3 ]
 	[ "$(head -n 1 counts_per_sec)" = "$(sed -n "s/calibrated OK\.  \([0-9]*\) .*/\1/p" out)" ]
+	grep -qx 'cpus 0' counts_per_sec
 	# The machine as a whole, of four seconds at least.
 	awk '$1 == "all" && $2 >= 16 && NF == 4 { n++ } END { exit n != 1 }' counts_per_sec
 	[ "$(stat -c %a counts_per_sec)" = 640 ]
@@ -103,20 +104,12 @@ while again; do ( begin
 	[ "$(grep -c "^zcc: ./counts_per_sec .*: run 'cyclesoak -C'.*; own baselines are used$" err)" -eq 1 ]
 ); done
 rm -f counts_per_sec
-it 'zcc -c -f FILE: that calibration is used, and the baseline is a file'; ( begin
-	soaking "$zcc" -c --calibration=good -s 0 -p "$PORT" --congestion reno -t 0.1 --json
-	jq -e '.end.host | .baseline == "file" and (has("drift_percent") | not)' out
-	not grep 'own baselines' err
-); ok
-it 'cyclesoak -r 2 --prepare, --conclude, --setting: the soakers run beside COMMAND alone'; ( begin; need ps
-	see='ps -o comm= --ppid $PPID'
-	soaking "$cyclesoak" -f good -r 2 --prepare "$see >>prepared" --conclude "$see >>prepared" -- "$see >>ran"
-	grep zc-keeper ran
-	not grep zc-keeper prepared
-	BUSY_TURNS=0 # what is measured does not matter
-	soaking "$cyclesoak" -r 1 --setting "a=$see >>set" --setting "b=$see >>set" -- "$see >>measured"
-	grep zc-keeper measured || skip_check 'the machine is busy'
-	not grep zc-keeper set
+it 'cyclesoak --setting, --prepare, --conclude: the soakers run beside COMMAND alone'; ( begin; need ps
+	see='ps -o comm= --ppid $PPID' BUSY_TURNS=0 # what is measured does not matter
+	soaking "$cyclesoak" -r 1 --setting "a=$see >>others" --setting "b=$see >>others" \
+	    --prepare "$see >>others" --conclude "$see >>others" -- "$see >>ran"
+	grep zc-keeper ran || skip_check 'the machine is busy'
+	not grep zc-keeper others
 ); ok
 it 'zcc -c, a server that goes away: the load is that up to then, and the status 1'; ( begin
 	cut_short() { start_peer -l 10000000 -R && "$zcc" -c --calibration=good -s 0 -p "$PORT" --pace 20m -t 60 --json; }
@@ -135,17 +128,16 @@ it 'zcc -c: an interrupt in the first baseline ends it before it connects, and n
 	not grep tiny zcs.out
 	until_free
 ); ok
-undisturbed 'cyclesoak COMMAND without a calibration: own baselines, and no file is left'; while again; do ( begin
+undisturbed 'cyclesoak COMMAND without a calibration: own baselines, of which a signal ends the second; no file is left'
+while again; do ( begin
 	own "$cyclesoak" sh -c 'exit 0'
 	grep -Eq "^(System load: |  )(.*; )?idle machine before and after differs by -?[0-9.]+ points$" out
 	paste -sd ' ' out | grep -E "^System load: .*; +took [0-9.]+ s, .*; +-?[0-9.]+ s of CPU time"
+	# It comes when cyclesoak has taken the status of the command.
+	own $hasten_by HASTEN_US=100000 HASTEN_UP_TO_US=1000000 "$real_cyclesoak" \
+	    sh -c '(while kill -0 $$; do :; done 2>/dev/null; kill -TERM $PPID) &'
+	grep -q 'idle machine measured before only' out
 	not [ -e counts_per_sec ]
-); done
-stop_zcs
-start_zcs --reply
-undisturbed 'zcc -c --request --json without a calibration: own baselines for each size'; while again; do ( begin
-	own_zcc --request 10,20 -n 20 --json
-	jq -e '.requests | length == 2 and all(.host | .baseline == "bracket" and (.drift_percent | type) == "number")' out
 ); done
 stop_zcs
 
@@ -170,21 +162,18 @@ while again; do ( begin
 ); done
 
 # By the clock that goes on while a machine sleeps, here for an hour
-for how in -c --idle; do
-	undisturbed "zcs $how, a ./counts_per_sec that does not fit: the baseline is measured then, and is not old"
-	while again; do ( begin
-		cp other counts_per_sec
-		! unshare --time --boottime 3601 true || ON='unshare --time --boottime 3601'
-		start_zcs $how
-		rm counts_per_sec
-		cat zcs.err
-		[ $how = --idle ] || grep '^zcs: ./counts_per_sec was made on another machine .*; own baselines are used$' zcs.err
-		! grep -q 'the load is not measured' zcs.err || skip_check 'other programs take too much of the CPUs'
-		exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.3 --json
-		jq -e '.end.remote | (.unsafe // []) as $why | (.load_percent != null or .no_load == "baseline") and
-		    ($why | index("baseline_old") | not)' out
-		stop_zcs
-	); done
-done
+undisturbed "zcs -c, a ./counts_per_sec that does not fit: the baseline is measured then, and is not old"
+while again; do ( begin
+	cp other counts_per_sec
+	! unshare --time --boottime 3601 true || ON='unshare --time --boottime 3601'
+	start_zcs -c
+	rm counts_per_sec
+	grep '^zcs: ./counts_per_sec was made on another machine .*; own baselines are used$' zcs.err
+	! grep -q 'the load is not measured' zcs.err || skip_check 'other programs take too much of the CPUs'
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.3 --json
+	jq -e '.end.remote | (.unsafe // []) as $why | (.load_percent != null or .no_load == "baseline") and
+	    ($why | index("baseline_old") | not)' out
+	stop_zcs
+); done
 check_usage '--calibration.*only with -c or -C' zcc -s 0 -f good
 finish

@@ -3,7 +3,7 @@
 # kernel lacks.
 #
 # group: quiet
-# seconds: 8
+# seconds: 4
 . "$TOP/tests/lib.sh"
 
 whole_test_needs jq 'the instrument that soaks nothing'
@@ -23,7 +23,7 @@ it 'cyclesoak --idle COMMAND: the idle machine before and after, the status, and
 	grep '^{' out | jq -e '.instrument == "idle" and .baseline == "bracket"'
 ); ok
 it 'cyclesoak --idle: a load without a calibration or child, in less than 1 ms a period; memory does not grow'; ( begin
-	"$cyclesoak" --idle -p 0.05 -B --json >periods 2>err &
+	"$cyclesoak" --idle -p 0.03 -B --json >periods 2>err &
 	idler=$!
 	remember $idler
 	wait_until or_gone $idler counts -ge 10 lines_in periods
@@ -32,7 +32,7 @@ it 'cyclesoak --idle: a load without a calibration or child, in less than 1 ms a
 	grep VmRSS "/proc/$idler/status" >memory
 	read -r before _ <"/proc/$idler/schedstat"
 	lines=$(wc -l <periods)
-	wait_until counts -ge 25 lines_in periods
+	wait_until counts -ge 20 lines_in periods
 	read -r after _ <"/proc/$idler/schedstat"
 	[ $((after - before)) -lt $((($(wc -l <periods) - lines) * 1000000)) ]
 	sanitized || grep VmRSS "/proc/$idler/status" | diff memory -
@@ -42,16 +42,14 @@ it 'cyclesoak --idle: a load without a calibration or child, in less than 1 ms a
 		(.load_by_cpu | length) == .cpus and (has("tasks_percent") | not))' periods
 	not grep -v "(steal)" err
 ); ok
-undisturbed 'cyclesoak --idle: pairs that start at the same moment do not disturb the trial of each other'
+undisturbed 'cyclesoak --idle: two that start at the same moment do not disturb the trial of each other'
 while again; do ( begin
-	for pair in 1 2; do
-		"$cyclesoak" --idle -p 0.1 -n 1 >out 2>err &
-		first=$!
-		"$cyclesoak" --idle -p 0.1 -n 1 >out2 2>err2 || measurable err2
-		wait $first || measurable
-		grep '^System load: [0-9]' out
-		grep '^System load: [0-9]' out2
-	done
+	"$cyclesoak" --idle -p 0.1 -n 1 >out 2>err &
+	first=$!
+	"$cyclesoak" --idle -p 0.1 -n 1 >out2 2>err2 || measurable err2
+	wait $first || measurable
+	grep '^System load: [0-9]' out
+	grep '^System load: [0-9]' out2
 ); done
 # A transfer of which each end measures its own load; it is one host, which disturbs neither.
 it 'zcc --idle and zcs --idle: both ends of one host, on all CPUs, with the instrument in both reports'; ( begin
@@ -71,20 +69,5 @@ it 'zcc --idle and zcs --idle: both ends of one host, on all CPUs, with the inst
 	cat zcs.err >>err
 	measurable
 	jq -e '.end | .host, .remote | .instrument == "idle" and .load_percent > 0' out
-); ok
-# Nobody measures a machine that does not sleep.
-it '--idle where each CPU is busy: the command runs, and its load is not measured'; ( begin
-	"$HELPERS/burn" "$(cat /sys/devices/system/cpu/online)" 30 >burnt &
-	burner=$!
-	remember $burner
-	idle() { awk '/^cpu / { print $5 }' /proc/stat; } # ticks, of 100 a second
-	before=$(idle)
-	sleep 0.5
-	[ $(($(idle) - before)) -lt 10 ] || skip_check 'a CPU quota, or the host, keeps the CPUs from being busy'
-	exits 4 "$cyclesoak" --idle sh -c 'grep Cpus_allowed_list /proc/self/status; exit 4'
-	grep Cpus_allowed_list out | diff own -
-	grep 'the load is not measured: --idle: CPU [0-9]* never sleeps' err
-	grep '^System load: not measured: other programs kept the CPUs busy: stop them, ' out
-	kill $burner
 ); ok
 finish

@@ -10,6 +10,7 @@ cpus=$(getconf _NPROCESSORS_ONLN)
 whole_test_needs jq 'figures that agree with each other, the kernel and the peer'
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 head -c 65536 /dev/zero >file
+without_loads
 
 #
 # A figure is compared with two readings of the same counter that enclose the measured time, and two that the measured
@@ -208,13 +209,6 @@ it 'zcc -c --request: load and cost of each size agree'; ( begin
 	    ".requests | all(.host | $is_load)" '.requests | all(.bytes == .request_bytes * .connections)' \
 	    '.requests | all(near(.connections_per_second * .seconds; .connections; 0.01 * .connections))' \
 	    '.requests[0].host.cost_us_per_kib > .requests[1].host.cost_us_per_kib'
-	exits 0 "$BIN/zcc" -c --json -s 0 -p "$PORT" --request 10,100k -t 0.2 -r 2 --congestion reno
-	tail -n 1 out >object
-	head -n -1 out >each
-	jq -es --slurpfile c object 'def mean(f): f | add / length; [.[].requests[0]] | group_by(.request_bytes) | map(
-	    [mean(map(.connections_per_second)), mean(map(1e4 * .host.load_percent * .host.cpus * .seconds / .connections))]) as $own |
-	    $c[0].comparison.runs | map([.connections_per_second.mean, .cost_us_per_connection.mean]) | flatten as $compared |
-	    [$own | flatten, $compared] | transpose | all(.[0] / .[1] | . > 0.999 and . < 1.001)' each
 ); ok
 stop_zcs
 it 'zcs -c --json: load and cost agree, and zcc --json has them in its receipt'; ( begin
@@ -241,7 +235,7 @@ it 'zcs -c --json: load and cost agree, and zcc --json has them in its receipt';
 	done
 	stop_zcs
 ); ok
-it '-c -N 1 of zcc and cyclesoak: CPU 0 alone is soaked and reported'; ( begin
+it 'zcc -c -N 1: CPU 0 alone is soaked and reported'; ( begin
 	[ "$cpus" -ge 2 ] || skip_check 'one CPU'
 	mkdir -p fewer
 	cd fewer
@@ -253,17 +247,15 @@ it '-c -N 1 of zcc and cyclesoak: CPU 0 alone is soaked and reported'; ( begin
 	    '.end | cost_fits(.host; .sum_sent.bytes; nearly(.sum_sent.seconds); $wall)' \
 	    '.end | near(.load_by_cpu[0].load_percent; .host.load_percent; 0.001)'
 	stop_zcs
-	measure "$BIN/cyclesoak" --json -N 1 --count=1 --period=0.2 --file=counts_per_sec
-	jq -es '.[0] | .cpus == 1 and (.load_by_cpu | map(.cpu)) == [0]' out
 ); ok
 it 'cyclesoak --json COMMAND: interrupts and the accounting are those of /proc/stat'; ( begin
 	enclosed()
 	{
 		reading before
-		"$BIN/cyclesoak" --json sh -c '. ./reading.sh; reading early; sleep 0.4; reading late'
+		"$cyclesoak" --idle --json sh -c '. ./reading.sh; reading early; sleep 0.4; reading late'
 		reading after
 	}
-	soaking enclosed
+	enclosed >out
 	host_is_right out .
 ); ok
 together
