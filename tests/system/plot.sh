@@ -57,8 +57,6 @@ else del(.schema) | to_entries[] | if .key == "intervals" then .value[] | event(
 launch reply.out '*listening*' "$BIN/zcs" -p 0 --reply --json -I 0.1
 read_port reply.err
 reply=$PORT replying=$launched
-start_zcs -m trunc
-trunc=$PORT
 start_zcs -I 0.1 --json
 zcc="$BIN/zcc -s 0 -p $PORT --congestion reno --json"
 # What is drawn, by which command, and what must be in the graphs
@@ -67,7 +65,7 @@ while IFS='|' read -r kind command figures; do
 	graphs=$((graphs + 1))
 	mkdir graph.$graphs
 	echo "$kind" >graph.$graphs/kind
-	case $kind in clients* | replies* | load*) wait $made ;; esac # they need what the others have sent, or an idle machine
+	case $kind in clients* | replies*) wait $made ;; esac # they need what the others have sent
 	(
 		cd graph.$graphs || exit
 		eval "$command" >json
@@ -82,17 +80,14 @@ sizes|sed -n 3p $reports|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536
 intervals with a gap|sed -n 4p $reports|last.intervals | map(.sum) | times
 the periods of the last run, with a gap|sed -n 5,8p $reports; sed -n 5,9p $reports|.[4:] | periods | times
 requests of which one had no connect time|sed -n 10p $reports|latencies(["10 bytes", "64k bytes"])
-a comparison of methods|\$zcc -m send,sendfile -t 0.1 -r 3|runs("\"send\" 0, \"sendfile\" 1")
 other options|\$zcc -n 1 -r 2 --vs '-m write' --vs '-P 4 -b 4k'|runs("\"sendfile, 1m a call, 1 stream\" 0, \"-m write\" 1, \"-P 4 -b 4k\" 2")
 settings, of which one has a long name|\$zcc -n 1 -r 1 --setting "\$(printf 'a\\tb\\nc')=:" --setting ü%$(printf %040d 0)=:|runs("\"a?b?c\" 0, \"ü%%$(printf %027d 0)...\" 1")
 other options, and sizes|\$zcc -m send -b 4k,64k -t 0.1 -r 2 --vs -k|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0", curve("vs"; null), curve("vs"; "-k"), "= send", "= -k"
-a comparison of servers|\$zcc -m send -p $trunc,$PORT -t 0.1 -r 2|runs("\"to trunc\" 0, \"to read\" 1")
 sizes and streams|\$zcc -m send -b 4k,64k,256k -P 1,2 -t 0.1 -r 2|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0, \"256k\" 262144.0", curve("num_streams"; 1, 2), "= 1 stream", "= 2 streams"
 a transfer over time|\$zcc -t 0.4 -I 0.1|last.intervals | map(.sum) | times
 clients of zcs over time|sed -n '/"intervals":\[{/h; \${x; p;}' ../zcs.out|last.intervals | map(.sum) | times
 requests|$BIN/zcc -s 0 -p $reply --request 10,1k -t 0.3 --json|latencies(["10 bytes", "1k bytes"])
 replies over time, in several lines|kill $replying; wait_until gone \$replying; jq . ../reply.out|periods | times
-load over time|$BIN/cyclesoak --idle -p 0.1 -n 3 --json|periods | times
 END
 wait $made
 ! command -v python3 >/dev/null || python3 "$TOP/tests/helpers/plots.py" "$plot" draw graph.*/json graph.*/stream >drawing 2>&1
@@ -101,7 +96,6 @@ for graph in $(seq $graphs); do
 	read -r kind <graph.$graph/kind
 	it "zc-plot: of $kind, as --json or --json-stream has them, each figure is in its place"; ( begin; need python3 jq
 		cat graph.$graph/log drawing
-		[ "$kind" != 'load over time' ] || grep -q '"load_percent":.*}}$' graph.$graph/json || skip_check 'the load could not be measured'
 		[ -s graph.$graph/want ]
 		for form in json stream; do drawn graph.$graph/$form.script | diff graph.$graph/want -; done
 	); ok

@@ -36,9 +36,6 @@ zcc() { $A "$BIN/zcc" -s "$B4" -p "$PORT" "$@"; }
 relay 5000 0 400 1000
 beside 'a path that freezes for 0.4 s each second: both ends report the stalls, when they were and how long'; ( begin
 	zcs
-	zcc -t 2.5 --congestion cubic --pace 5m >out &
-	text=$!
-	remember $text
 	zcs --json
 	sent()
 	{
@@ -52,14 +49,6 @@ beside 'a path that freezes for 0.4 s each second: both ends report the stalls, 
 	wait_until [ -s zcs.out ]
 	tail -n 1 zcs.out | jq -c .end.first_stalls >received
 	agree received
-	wait $text
-	told()
-	{
-		grep -q '^    longest stall, ms  *[3-7][0-9][0-9] ' out &&
-			grep -Eq '^    the (first )?stalls?: 0\.[3-7][0-9]* s at [0-9.]* s \([0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3}\)' out
-	}
-	for again in 1 2; do told || zcc -t 2.5 --congestion cubic --pace 5m >out; done
-	told
 ) & later
 beside 'a path that freezes, --request: the same rule at every place, with the times of the first stalls'; ( begin
 	zcs --reply
@@ -81,17 +70,13 @@ beside 'a path that loses one packet in 300: TCP waits for the congestion window
 	zcs
 	lossy() # unless the relay waits for a CPU
 	{
-		zcc -t 1.5 --congestion reno >out &
-		zcc -t 1.5 --congestion reno --json >json && wait $! && jq -c .end.sum_sent json &&
+		zcc -t 1.5 --congestion reno --json >json && jq -c .end.sum_sent json &&
 			jq -e '.end.sum_sent | .cwnd_limited > 0.5 * .busy_time and .retransmits > 3 and
 			    .segments > 20 * .retransmits and .min_rtt > 9000 and .mean_rtt >= .min_rtt and
-			    .max_rtt >= .mean_rtt and .max_snd_cwnd >= .mean_snd_cwnd' json &&
-			sed -n '/^  TCP waited for/,$p' out >waited &&
-			awk '/congestion window/ { exit $NF + 0 < 50 }' waited
+			    .max_rtt >= .mean_rtt and .max_snd_cwnd >= .mean_snd_cwnd' json
 	}
 	lossy || lossy || lossy
 	jq -e '.end.sum_received.rcv_ooopack > 0' json
-	awk '$NF ~ /%$/ { sum += $NF } END { exit !(sum > 99.4 && sum < 100.6) }' waited
 ) & later
 beside '--pace: the pacing limits'; ( begin
 	zcs
