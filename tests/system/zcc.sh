@@ -51,17 +51,10 @@ beside '-s: 0 is this host, of the family of -6; localhost and ::1, in brackets 
 		grep -q "to ${host%% *}:$PORT" out || [ "${host#* }" = localhost ]
 	done
 ) & later
-held() { python3 -c '
-import signal, socket
-s = socket.socket()
-s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind(("127.0.0.1", 0))
-print("port", s.getsockname()[1], flush=True)
-signal.pause()'; }
-beside '--wait-server: the measurement of the idle host waits for zcs, too, as do requests; it fails after that time, and ends on a signal'; ( begin; need python3
+beside '--wait-server: the measurement of the idle host waits for zcs, too, as do requests; it fails after that time, and ends on a signal'; ( begin
 	can_trace || skip_check 'needs strace'
-	launch held.out 'port*' held
-	read_port held.out
+	start_zcs
+	stop_zcs
 	fails "^zcc: cannot connect to localhost port $PORT within 0.3 s (--wait-server): Connection refused: is zcs running there?$" \
 	    "$zcc" -s localhost -p "$PORT" --wait-server 0.3 ../tiny
 	refused() { [ "$(grep -c 'connect.*REFUSED' trace)" -gt 3 ]; }
@@ -143,25 +136,18 @@ breaks;-x -s;-i 4k -o 200k file;a server that closes before the last byte is ack
 breaks;-k;--timeout 0.3 tiny;--timeout: a server that takes all and never answers;$server accepted no data for 0.3 seconds (--timeout) after 1 byte
 breaks;-d 1 -l 2000 -R;-o 200k -n 1000 file;a server that goes away slowly: the bytes are those acknowledged, not those in the send buffer;$server .* the connection after [1-6]\\?[0-9]\\{1,4\\} bytes: is it a zcs --reply?
 END
-beside 'zcs is killed in mid-transfer: JSON has the figures so far, a comparison those of the run that failed behind complete rounds'
+beside 'zcs is killed in mid-transfer: JSON has the figures so far, and the load'
 ( begin; need ss jq
-	acked() { ss -tinH "dport = :$PORT" | grep -q 'bytes_acked:[1-9][0-9]\{5\}'; }
 	start_zcs
 	find_hastening
 	FROM=$hasten_by
 	start_zcc events --idle -t 60 --pace 20m -I 0.1 --json-stream
-	wait_until grep -q '"event":"interval"' events.out
-	start_zcc rounds -t 0.2 --pace 20m -b 1k,2k -r 1000 --save rounds.zc
-	wait_until counts -ge 2 grep -c '	sent=' rounds.zc
-	kill -STOP $ZCS
+	acked() { grep -q '"event":"interval"' events.out && ss -tinH "dport = :$PORT" | grep -q 'bytes_acked:[1-9][0-9]\{5\}'; }
 	wait_until acked
 	kill -KILL $ZCS
 	zcc_ends events 1
-	zcc_ends rounds 1
 	jq -es 'map({key: .event, value: .data}) | .[-2:] | from_entries | (.end | .receipts == 0 and .sum_sent.bytes > 100000 and
 	    (has("sum_received") or has("remote") | not) and (.host | has("load_percent") or has("no_load_text"))) and .error != null' events.out
-	grep '^zcc: round [0-9]*, .*: the server \(closed\|reset\) the connection after [1-9][0-9]* bytes\(: is it a zcs --reply?\)*$' rounds.err
-	sed -n '/^the run that failed:$/,$p' rounds.out | grep -A 99 '^    no receipt: ' | grep -q '^[1-9][0-9]* rounds\? of 2 runs'
 ) & later
 beside 'a second signal, another one, ends zcc in a send that blocks at once, without a report'; ( begin
 	start_peer -s
@@ -209,19 +195,5 @@ done <<END
 -s;--raw -t 0.2;0;150
 reply;--request 10 -t 2;1;50
 END
-beside 'while a client is stopped, the main thread of zcs just waits'; ( begin; need strace
-	read -r began _ </proc/uptime
-	launch zcs.out '*listening*' $counted "$BIN/zcs" -1 -p 0
-	read_port zcs.err
-	start_zcc held -t 60
-	wait_until counts -eq 2 threads_of $held
-	kill -STOP $held
-	sleep 2
-	kill -CONT $held
-	zcc_ends held 143 TERM
-	ended $launched
-	just_waits 50
-) & later
 together
-
 finish

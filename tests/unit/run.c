@@ -5,7 +5,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <sys/time.h>
 
 #include "lib/send/sender.h"
 #define KEEPS_FILES
@@ -119,53 +118,6 @@ static void test_find(void)
 	close(listener);
 }
 
-static void on_alarm(int sig)
-{
-}
-
-/* The queue of the server is full; a signal that does not end the run interrupts the wait, as SIGCONT does. */
-static void test_interrupted(void)
-{
-	const struct send_options opt = {.timeout = 0.3};
-	const struct sigaction alarm = {.sa_handler = on_alarm};
-	const struct itimerval soon = {.it_value.tv_usec = 50000};
-	const struct run run = {.opt = &opt};
-	struct target t = {.addr_len = sizeof(struct sockaddr_in)};
-	int listener, first = listen_and_connect(&listener), fd[8], n = 0;
-	_Atomic int sock = -1;
-
-	getpeername(first, (struct sockaddr *)&t.addr, &t.addr_len);
-	sigaction(SIGALRM, &alarm, NULL);
-	do
-		setitimer(ITIMER_REAL, &soon, NULL);
-	while ((fd[n] = target_connect(&t, &run, -1, &sock)) >= 0 && n++ < (int)LENGTH(fd) - 1);
-	ok(fd[n] < 0 && errno == ETIMEDOUT,
-	   "a connection that is not accepted times out, also after an interruption");
-	while (n > 0)
-		close(fd[--n]);
-	close(first);
-	close(listener);
-}
-
-static void dies(void *worker)
-{
-	die("%d", ((struct worker *)worker)->number >= 0);
-}
-
-static void test_death(void)
-{
-	const struct send_options opt = {.streams = 2};
-	struct run run = {.opt = &opt, .interface = "", .wake = -1};
-	struct worker worker[] = {{.connection = -1}, {.connection = -1}};
-
-	run_start(&run, dies, worker, sizeof(worker[0]), 0);
-	while (!run.is_broken)
-		sleep_ns(1000000);
-	run_end(&run);
-	ok(run.has_died && strcmp(run.failure, "1") == 0,
-	   "a thread that dies breaks its run, which has no figures, and not the program");
-}
-
 static void ends(void *worker)
 {
 }
@@ -232,9 +184,7 @@ static void test_again(void)
 int main(void)
 {
 	test_find();
-	test_death();
 	test_again();
-	test_interrupted();
 	ok(unsent_limit(0) == 0 && unsent_limit(1) == 1 && unsent_limit(2000000) == 100001 &&
 		   unsent_limit(1ull << 50) == INT_MAX,
 	   "with --pace what waits to be sent takes 0.05 s, and has no limit without");
