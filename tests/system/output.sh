@@ -111,15 +111,6 @@ beside 'zcs: lines about clients on the full pipe of its stdout hold up nobody';
 	read_full 0
 	counts -ge 3 grep -c 'zcs: .*: connected' zcs.out
 ) & later
-beside 'zcc -t: ends in time while nobody reads its terminal'; ( begin; need jq
-	start_zcs
-	start_full zcc pty "$BIN/zcc" --json-stream -s 0 -p "$PORT" -t 1 -I 0.01 -P 4 --pace 20m --congestion reno
-	wait_until grep -q '^total of 4 clients' zcs.out # only now it is read
-	wait_until only_waits
-	read_full 0
-	jq -es '[.[].event] | .[-1] == "end" and index("interval") != null' zcc.out
-	stop_zcs
-) & later
 beside 'zcc --json: the report is whole once it is read, though a second SIGTERM ended zcc while nobody read'; ( begin; need jq
 	start_zcs -I 0.05
 	start_full zcc pipe "$BIN/zcc" --json -s 0 -p "$PORT" -t 60 -I 0.01 -P 8 --pace 20m --congestion reno

@@ -51,44 +51,6 @@ static void replace_file(void *path)
 	file_replace_or_die(path, print_new, "new\n");
 }
 
-static void open_file(void *path)
-{
-	close(file_open_or_die(path));
-}
-
-static void append_file(void *path)
-{
-	close(file_append_or_die(path));
-}
-
-/* Root may write all files, but can make none in /proc. */
-static void test_failures(void)
-{
-	static void (*const write_by[])(void *) = {replace_file, open_file, append_file};
-	char path[] = "/proc/no-such-file";
-	size_t i;
-
-	for (i = 0; i < LENGTH(write_by); i++)
-		ok(died(write_by[i], path) == EXIT_FAILURE &&
-			   strcmp(printed, "files: cannot write /proc/no-such-file: No such file "
-					   "or directory\n") == 0,
-		   "a file that cannot be made is an error, which has a line");
-}
-
-static void test_opening(void)
-{
-	int fd = file_open_or_die("file");
-
-	ok(write(fd, "one\ntwo\n", 8) == 8 && close(fd) == 0, "a file is made");
-	fd = file_append_or_die("file");
-	ok(write(fd, "x\n", 2) == 2 && pread(fd, (char[8]){""}, 8, 2) == 8 && close(fd) == 0,
-	   "a file is appended to, and can be read");
-	fd = file_open_or_die("file");
-	ok(write(fd, "3\n", 2) == 2 && close(fd) == 0 && is_file("file", 0644, "3"),
-	   "a file is written anew");
-	unlink("file");
-}
-
 /* As many links as path_resolution(7) allows, and one more. */
 static void test_links(void)
 {
@@ -212,9 +174,7 @@ static void test_files(void)
 
 	if (mkdtemp(dir) == NULL || getcwd(before, sizeof(before)) == NULL || chdir(dir) != 0)
 		err(EXIT_FAILURE, "%s", dir);
-	test_opening();
 	test_writing(dir);
-	test_failures();
 	test_links();
 	test_race();
 	ok(chdir(before) == 0 && rmdir(dir) == 0 && open_files() == files,

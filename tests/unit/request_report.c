@@ -152,30 +152,4 @@ static void test_count(void)
 	   "of the stalls of all threads the first are kept, by time");
 }
 
-static struct requests sample;
-
-/* A request, one that failed beside it, in full and quiet; then so many stalled of so many. */
-static void test_text(void)
-{
-	static const uint64_t share[][2] = {{3, 3}, {1, 50000}};
-	size_t i;
-
-	capture(STDOUT_FILENO);
-	sample.size = 1000;
-	sample.host = figures_of("bytes=2048 seconds=2");
-	requests_count(&sample, &(struct wait){.ns = {MS, MS}}, 2 * MS);
-	requests_text(&sample, false, false);
-	has(captured(), "\n  no connection of 1 stalled\n", "requests that did not stall");
-	capture(STDOUT_FILENO);
-	requests_count_failure(&sample, ETIMEDOUT);
-	sample.latency[FIRST_BYTE].n = 0;
-	requests_text(&sample, false, false);
-	for (i = 0; i < LENGTH(share); i++) {
-		sample.stalled[STALL_DATA].n = share[i][0];
-		sample.latency[TOTAL].n = share[i][1];
-		requests_text(&sample, false, true);
-	}
-	expect(captured(), "requests that failed, and stalled: none of those that timed out");
-}
-
-TESTS(test_ranks, test_classes, test_places, test_count, test_text)
+TESTS(test_ranks, test_classes, test_places, test_count)
