@@ -168,12 +168,10 @@ beside '--request --keep: requests of a thread share a connection; a server that
 	exits 0 strace -f -e trace=connect -o trace "$BIN/zcc" -s 0 -p "$PORT" --request 1,100k --keep -n 50 -P 2 --json
 	jq -e '.requests | length == 2 and all(.[]; .connections == 50 and .latency_seconds.connect == {} and .latency_seconds.total.max > 0)' out
 	[ "$(grep -c 'connect(.*AF_INET' trace)" -le 5 ]
-	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --request 1 --keep -t 0.3 -I 0.1
-	grep -Eq '^ +[0-9.]+-[0-9.]+ .* [0-9,]+  longest [0-9.]+ ms$' out
 	{ u32 10; printf xx; } | "$HELPERS/net" send "$PORT" >reply # a request, and a part of one
 	wait_until grep -q 'closed in the middle of its request' zcs.err
 	stop_zcs
-	grep ', [12] broken$' zcs.out # the end of -t may have aborted a reply
+	grep ', 1 broken$' zcs.out
 	u32 0 >ask
 	start_zcs --reply --keep --idle-timeout 0.3
 	hold_clients held -n 1 -f ask
@@ -202,7 +200,7 @@ beside 'zcc --request -r, --vs, --save: a row for each size and other run, with 
 	grep -Eq '^run +requests/s +ratio to the first' out
 	grep -Eq ' p99\.9, us +ratio to the first( |$)' out
 ) & later
-beside 'zcc --request -r: the receipt of another client, a server without one, and requests that fail'; ( begin
+beside 'zcc --request -r: the receipt of another client, and a server without one'; ( begin
 	start_zcs --reply
 	start_zcc held --request 10 -t 60 -r 1 --save saved
 	wait_until counts -gt 1 threads_of $held
@@ -210,10 +208,6 @@ beside 'zcc --request -r: the receipt of another client, a server without one, a
 	grep -Eqx 'bytes=[0-9]+ seconds=[0-9.]+ .* reads=[0-9]+ .* boot=.*' receipt
 	zcc_ends held 143 TERM
 	grep -q ': the server.s receipt lacks a part of the run, as another client has asked, too: ' held.err
-	start_zcs --reply --max-reply 1000
-	asks 1 --request 10,2000,10k -n 20 -r 1
-	grep -q '^zcc: round 1, --request 2000: .*: the first connections failed, ' err
-	grep -qx 'the run that failed:' out
 	start_peer reply # of 1999
 	asks 0 --request 10,723 -n 20 -r 2 --save peer
 	grep -Eq '^--request 723 +[0-9,]+' out
