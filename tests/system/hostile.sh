@@ -144,44 +144,6 @@ siege()
 	is_text zcs.out
 	[ "$mode" != json ] || ! command -v jq || jq . <zcs.out >/dev/null
 }
-without_descriptors()
-{
-	BIN=$few
-	start_mode "$1" --idle-timeout 0.5
-	"$net" hold -n 80 -a 127.0.0.10 "$PORT" >told &
-	remember $!
-	wait_until grep -q 'accept: Too many open files; new clients wait until others leave' zcs.err
-	idle
-	wait $!
-	[ "$(grep -cx closed told)" -eq 80 ]
-	recovers
-	[ "$(grep -c 'new clients wait until others leave' zcs.err)" -le 3 ]
-	stop_zcs
-}
-served_without_descriptors()
-{
-	BIN=$few
-	start_mode reply --idle-timeout 0
-	u32 16777216 | "$net" send "$PORT" | { wait_until grep -q 'new clients wait' zcs.err; wc -c >got; } &
-	wait_until counts -gt "$files" fds
-	"$net" hold -n 80 -a 127.0.0.10 "$PORT" >told &
-	remember $!
-	wait_until grep -qx 16777216 got
-	not grep '^closed\|^said' told
-	kill $!
-	stop_zcs
-}
-takes_nothing()
-{
-	start_mode reply --idle-timeout 3
-	"$net" deaf -n 5 -f asks.16m -d 60000 "$PORT" &
-	remember $!
-	wait_until counts -eq 5 unsent
-	[ "$(sort -n notsent | tail -n 1)" -le 131072 ]
-	wait_until counts -eq 5 grep -c 'silent for 3 seconds' zcs.err
-	recovers
-	stop_zcs
-}
 unsent()
 {
 	ss -tinH "sport = :$PORT" | sed -n 's/.*notsent:\([0-9]*\).*/\1/p' >notsent
@@ -218,14 +180,41 @@ for mode in $modes; do
 	beside "$mode: attacks, and clients that stay: others are served, memory and descriptors are freed, and nothing spins"
 	( begin; siege $mode ) & later
 done
-for mode in read reply; do
-	beside "$mode: more silent clients than descriptors: they wait, it does nothing, and recovers"
-	( begin; without_descriptors $mode ) & later
-done
-beside 'reply: clients that are served do not wait where there are no descriptors for more'
-( begin; served_without_descriptors ) & later
-beside 'reply: who asks for 16 MiB and takes nothing is let go; at most 128 KiB are kept unsent meanwhile'
-( begin; need ss; takes_nothing ) & later
+beside 'more silent clients than descriptors: they wait, zcs does nothing, and recovers'; ( begin
+	BIN=$few
+	start_mode read --idle-timeout 0.5
+	"$net" hold -n 80 -a 127.0.0.10 "$PORT" >told &
+	remember $!
+	wait_until grep -q 'accept: Too many open files; new clients wait until others leave' zcs.err
+	idle
+	wait $!
+	[ "$(grep -cx closed told)" -eq 80 ]
+	recovers
+	[ "$(grep -c 'new clients wait until others leave' zcs.err)" -le 3 ]
+	stop_zcs
+) & later
+beside 'reply: clients that are served do not wait where there are no descriptors for more'; ( begin
+	BIN=$few
+	start_mode reply --idle-timeout 0
+	u32 16777216 | "$net" send "$PORT" | { wait_until grep -q 'new clients wait' zcs.err; wc -c >got; } &
+	wait_until counts -gt "$files" fds
+	"$net" hold -n 80 -a 127.0.0.10 "$PORT" >told &
+	remember $!
+	wait_until grep -qx 16777216 got
+	not grep '^closed\|^said' told
+	kill $!
+	stop_zcs
+) & later
+beside 'reply: who asks for 16 MiB and takes nothing is let go; at most 128 KiB are kept unsent meanwhile'; ( begin; need ss
+	start_mode reply --idle-timeout 3
+	"$net" deaf -n 5 -f asks.16m -d 60000 "$PORT" &
+	remember $!
+	wait_until counts -eq 5 unsent
+	[ "$(sort -n notsent | tail -n 1)" -le 131072 ]
+	wait_until counts -eq 5 grep -c 'silent for 3 seconds' zcs.err
+	recovers
+	stop_zcs
+) & later
 together
 it 'who does not read the receipt and stays is let go after ten seconds'; ( begin
 	ZCS=$stays
