@@ -45,8 +45,6 @@
  *		file has (default: none, an end without a byte)
  *		random	random bytes, every other time after headers that make sense, ended in every way
  *		deaf	the stream, and no reading; resets after 300 ms, or what -d says
- *		sip	the stream, and reads 400 bytes at most each 100 ms, 25 times, in a receive window as small as
- *			can be; fails if the server closes meanwhile
  *		halves	closes one side, the other, and both, after each byte of the stream, and goes on
  *		offsets	after each byte of the stream, as after none: the end, then a reset
  *		ask-and-reset, visit	resets, or ends, after the stream, one connection after the other
@@ -290,29 +288,16 @@ static void attack_random(void)
 	}
 }
 
-/* deaf and sip: the stream on all connections at a time, in small receive windows */
+/* deaf: the stream on all connections at a time, in small receive windows, for answers that nobody reads */
 static void attack_by_windows(void)
 {
-	const int clamp = 1;
-	char bytes[400];
 	int i;
 
 	for (i = 0; i < count; i++)
 		dialled[i] = dial(NULL, 0, 1);
-	for (i = 0; i < count; i++) {
-		if (!is(command, "deaf"))
-			setsockopt(dialled[i], IPPROTO_TCP, TCP_WINDOW_CLAMP, &clamp,
-				   sizeof(clamp));
+	for (i = 0; i < count; i++)
 		put(dialled[i], stream, stream_len, 0);
-	}
-	if (is(command, "deaf"))
-		sleep_ms(number('d', 300)); /* for answers that nobody reads */
-	for (i = 0; is(command, "sip") && i < 25 * count; i++) {
-		if (i % count == 0)
-			sleep_ms(100);
-		if (recv(dialled[i % count], bytes, sizeof(bytes), 0) <= 0)
-			errx(1, "the server closed connection %d", i % count);
-	}
+	sleep_ms(number('d', 300));
 	for (i = 0; i < count; i++)
 		reset(dialled[i]);
 }
@@ -390,7 +375,6 @@ static const struct command {
 	{"relay", "", 6, relay},
 	{"random", ATTACK, 1, attack_random},
 	{"deaf", ATTACK, 1, attack_by_windows},
-	{"sip", ATTACK, 1, attack_by_windows},
 	{"halves", ATTACK, 1, attack_by_streams},
 	{"offsets", ATTACK, 1, attack_by_streams},
 	{"ask-and-reset", ATTACK, 1, attack_by_streams},
