@@ -45,16 +45,6 @@ it 'cyclesoak --idle: 20 starts of 20 measure an idle machine by the clock, or s
 	done
 	prints 0 programs
 ); ok
-it 'cyclesoak --idle: pairs that start at the same moment do not disturb the trial of each other'; ( begin
-	for pair in 1 2 3 4 5 6; do
-		cyclesoak --idle -p 0.5 -n 1 >out 2>err &
-		first=$!
-		cyclesoak --idle -p 0.5 -n 1 >out2 2>err2 || quiet err2 || busy_host
-		wait $first || quiet err || busy_host
-		grep '^System load: [0-9]' out
-		grep '^System load: [0-9]' out2
-	done
-); ok
 it 'cyclesoak --idle: loads of known CPU time are right within 3 points'; ( begin
 	for share in 10 30 60; do
 		exits 0 cyclesoak --idle --json "$HELPERS/burn" 1 3 $share 30000
@@ -91,13 +81,6 @@ it 'cyclesoak --idle: while a CPU is offline the load is not measured'; ( begin
 	tail -n 1 online | jq -e '.load_percent > 0 and (has("no_load") | not)'
 	kill -TERM $launched
 ); ok
-it 'cyclesoak --idle: while kernel.ftrace_enabled is 0 the clock is an error that names it'; ( begin
-	echo 0 >/proc/sys/kernel/ftrace_enabled
-	fails "kernel.ftrace_enabled is 0: 'sysctl kernel.ftrace_enabled=1'" cyclesoak --idle=clock -n 1
-	cyclesoak --idle=clock -- true 2>err || true
-	echo 1 >/proc/sys/kernel/ftrace_enabled
-	grep 'kernel.ftrace_enabled is 0' err
-); ok
 it 'cyclesoak --idle: after kernel.ftrace_enabled was 0, also within a period, the load is not measured'; ( begin
 	starting 'load_percent\|error' cyclesoak --idle=clock --json -p 2
 	echo 0 >/proc/sys/kernel/ftrace_enabled
@@ -106,9 +89,5 @@ it 'cyclesoak --idle: after kernel.ftrace_enabled was 0, also within a period, t
 	kill -TERM $launched
 	grep 'the load is not measured: .*kernel.ftrace_enabled' silenced
 	grep '^{' silenced | jq -e '.no_load == "uncounted" and (has("load_percent") | not)'
-); ok
-it 'cyclesoak --idle: where the kernel has no BTF the error says so'; ( begin
-	fails '/sys/kernel/btf/vmlinux: .*: the kernel needs CONFIG_DEBUG_INFO_BTF' \
-	    unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf && exec cyclesoak --idle -n 1'
 ); ok
 finish

@@ -159,10 +159,6 @@ for m in $(methods_of zcs | grep -v '^uring'); do
 	faults "zcs -1 -m $m" zcs
 done
 
-right() { json_line out && grep -q '"sum_received":{[^}]*"bytes":70001,' out; }
-args='-1 --json'
-faults 'zcs -1 --json' zcs
-
 scenario()
 {
 	zcs_start

@@ -69,14 +69,11 @@ stopped() { ! cat "/proc/$1/task"/*/stat 2>/dev/null | grep -qv ') [TZ] '; }
 
 # Files of the kernel, as they might be: what a program reads in their place is written meanwhile.
 clock=/sys/devices/system/clocksource/clocksource0/current_clocksource
-# stat_of TICKS CPU: that so many ticks were stolen from the CPU, or a multiple of it from all
+# stat_of TICKS: that so many ticks were stolen from each CPU
 stat_of()
 {
 	printf 'cpu  1000 1000 1000 1000 0 0 0 %d 0 0\n' $((1000 + $1 * cpus))
-	for cpu in $(echo "$all" | tr , '\n' | sed 's/-/ /; s/^[0-9]*$/& &/' | xargs -n 2 seq); do
-		[ "$cpu" -eq "${2:-$cpu}" ] && ticks=$1 || ticks=0
-		printf 'cpu%d 1000 1000 1000 1000 0 0 0 %d 0 0\n' "$cpu" $((1000 + ticks))
-	done
+	made_up_calibration | sed -n "s/^cpu \([0-9]*\) .*/cpu\1 1000 1000 1000 1000 0 0 0 $((1000 + $1)) 0 0/p"
 	printf 'intr 1000\n'
 }
 stat_of 0 >stat
@@ -103,12 +100,15 @@ own=$(cpus_of "$soaker" | sed -n 2p)
 thread=$(tasks_of "$soaker" | sed -n 2p) # not that of the process
 other=${all##*[,-]}
 [ "$own" != "$other" ] || other=${all%%[,-]*}
-it 'soakers are stopped, the clock source changes, a scheduler starts: each period is unsafe, with a line each, until they are back'
-( begin
+it 'soakers are moved or stopped, 2 % are stolen, the clock or scheduler changes: a line each, and unsafe until it is over'; ( begin
+	[ "$cpus" -gt 1 ] && moved=soaker_moved || moved=
 	next_period
 	for reason in soaker_stopped soaker_moved cpu_offline cpu_online clock_changed scheduler $steal; do
 		not is_unsafe $reason
 	done
+	[ -z "$moved" ] || taskset -p -c "$other" "$thread"
+	dd if=later of=stat conv=notrunc 2>dd.err
+	begin_all $moved $steal
 	stop "$soaker"
 	echo hpet >current_clocksource
 	echo enabled >kernel/sched_ext/state
@@ -118,29 +118,15 @@ it 'soakers are stopped, the clock source changes, a scheduler starts: each peri
 	echo tsc >current_clocksource
 	echo disabled >kernel/sched_ext/state
 	kill -CONT "$soaker"
-	end_all soaker_stopped $clock_changed $scheduler
+	end_all soaker_stopped $moved $steal $clock_changed $scheduler
+	[ "$(cpus_of "$soaker" | sed -n 2p)" = "$own" ]
 	lines 1 'the soakers were stopped (SIGSTOP'
+	[ -z "$moved" ] || lines 1 'a soaker was moved to another CPU and is back: the load is unsafe$'
+	[ -z "$steal" ] || lines 1 'the hypervisor took more than 1% of this machine.s CPU time (steal): the load is unsafe$'
 	[ -z "$clock_changed" ] || lines 1 'the clock source changed: the load is wrong'
 	[ -z "$scheduler" ] || lines 1 'a sched_ext scheduler runs'
 ); ok
 kill -CONT "$soaker"
-it 'within a period soakers are stopped, one is moved, 2 % are stolen: a line each, the soaker is bound again, the next is safe'
-( begin
-	[ "$cpus" -gt 1 ] && moved=soaker_moved || moved=
-	next_period
-	stop "$keeper" # which sees that the soakers go on, and not that they were stopped
-	stop "$soaker"
-	kill -CONT "$soaker"
-	kill -CONT "$keeper"
-	[ -z "$moved" ] || taskset -p -c "$other" "$thread"
-	dd if=later of=stat conv=notrunc 2>dd.err
-	begin_all soaker_stopped $moved $steal
-	end_all soaker_stopped $moved $steal
-	[ "$(cpus_of "$soaker" | sed -n 2p)" = "$own" ]
-	lines 2 'the soakers were stopped (SIGSTOP'
-	[ -z "$moved" ] || lines 1 'a soaker was moved to another CPU and is back: the load is unsafe$'
-	[ -z "$steal" ] || lines 1 'the hypervisor took more than 1% of this machine.s CPU time (steal): the load is unsafe$'
-); ok
 cpuset=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpuset\b.*/\1/p' /proc/self/mounts | head -n 1)
 it 'a cpuset takes a CPU from the soakers: the load is not measured until it is back'; ( begin
 	mkdir "$cpuset/zc-test-$$" && [ "$cpus" -gt 1 ] || skip_check 'one CPU, or no cpuset of version 1'

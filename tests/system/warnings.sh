@@ -50,7 +50,6 @@ it 'letters that mean something else to users of iperf3: a line each, for values
 		2 zcc -s 0 -p 1 -i 1 -b 100m
 		1 zcc -s 0 -p 1 --request 10 -i 1023
 		0 zcc -s 0 -p 1 -i 1k -b 95m
-		0 zcc -s 0 -p 1 -b 64k,100m
 		1 zcs -i 10 --bind 192.0.2.7
 		0 zcs -i 1k --bind 192.0.2.7
 	END

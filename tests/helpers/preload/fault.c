@@ -400,19 +400,4 @@ CALL_ERROR(if_indextoname, 0)
 CALL_MEMORY(malloc)
 CALL_MEMORY(calloc)
 CALL_MEMORY(realloc)
-
-/* Under the names by which programs that are built with _FORTIFY_SOURCE call them. */
-#define CALL_CHECKED(function, d)                                                                  \
-	word checked_##function(word a, word b, word c, word size, word e,                         \
-				word f) __asm__("__" #function "_chk");                            \
-	word checked_##function(word a, word b, word c, word size, word e, word f)                 \
-	{                                                                                          \
-		(void)size;                                                                        \
-		return fault_##function(a, b, c, d, e, f);                                         \
-	}
-CALL_CHECKED(read, 0)
-CALL_CHECKED(pread64, size)
-CALL_CHECKED(recv, e)
-CALL_CHECKED(poll, 0)
-CALL_CHECKED(ppoll, size)
 /* NOLINTEND(performance-no-int-to-ptr) */

@@ -6,17 +6,12 @@
  *			clock: it knows the time, and nobody else knows that it does
  *	start	whoever has started a thread waits until there is a file `served`: that thread
  *			does its work meanwhile
- *	clock	a reading of CLOCK_MONOTONIC_RAW takes a microsecond longer, as that of an emulated or
- *			external timer does
- *	wakeup	whoever waits for an event is woken a millisecond late, once the process has
- *			made another: as if its soakers kept the wake-ups
  */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,19 +21,12 @@
 #define CALL_REAL(function, ...) ((__typeof__(&(function)))dlsym(RTLD_NEXT, #function))(__VA_ARGS__)
 
 static _Thread_local bool ended;
-static _Atomic bool has_forked;
-static __typeof__(&clock_gettime) read_clock; /* looked for once: the clock is read all the time */
 
 static bool is_late(const char *where)
 {
 	const char *late = getenv("LATE");
 
 	return late != NULL && strstr(late, where) != NULL;
-}
-
-static __attribute__((constructor)) void start(void)
-{
-	*(void **)&read_clock = dlsym(RTLD_NEXT, "clock_gettime");
 }
 
 ssize_t read(int fd, void *buf, size_t len)
@@ -51,23 +39,17 @@ ssize_t read(int fd, void *buf, size_t len)
 
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
-	static _Atomic int slow = -1;
-	struct timespec begin;
+	static __typeof__(&clock_gettime)
+		real; /* looked for once: the clock is read all the time */
 	int r;
 
-	if (read_clock == NULL)
-		start();
-	r = read_clock(clock, t);
+	if (real == NULL)
+		*(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+	r = real(clock, t);
 	if (ended) {
 		ended = false;
 		usleep(LATE_US);
 	}
-	if (slow < 0)
-		slow = is_late("clock");
-	begin = *t;
-	while (slow && r == 0 && clock == CLOCK_MONOTONIC_RAW &&
-	       (t->tv_sec - begin.tv_sec) * 1000000000 + t->tv_nsec - begin.tv_nsec < 1000)
-		read_clock(clock, t);
 	return r;
 }
 
@@ -77,20 +59,5 @@ int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void 
 
 	for (looks = 0; is_late("start") && looks < LOOKS && access("served", F_OK) != 0; looks++)
 		usleep(LOOK_US);
-	return r;
-}
-
-pid_t fork(void)
-{
-	has_forked = true;
-	return CALL_REAL(fork);
-}
-
-int eventfd_read(int fd, eventfd_t *value)
-{
-	int r = CALL_REAL(eventfd_read, fd, value);
-
-	if (has_forked && is_late("wakeup"))
-		usleep(1000);
 	return r;
 }
