@@ -1,5 +1,5 @@
 #!/bin/sh
-# SIGKILL at random moments, 5 or in `make check-long` 200: nothing is left of any of the programs, and
+# SIGKILL at random moments, 6 or in `make check-long` 200: nothing is left of any of the programs, and
 # the port is free.
 #
 # group: soaks
@@ -75,15 +75,17 @@ done <<END
 --reply;--request 100k -n 1000000 -P 4;--request 10 -n 1
 ;-c -t 30;file
 END
-options='-C -f shared/calibration'
-it "cyclesoak $options, killed $rounds times: no soaker is left, and no half of a file"; ( begin
-	for round in $(seq "$rounds"); do
-		cp counts_per_sec shared/calibration
-		marked "$BIN/cyclesoak" $options >kill.out 2>&1 &
-		remember $!
-		kill_one $!
-		[ "$(ls -A shared)" = calibration ]
-		cmp counts_per_sec shared/calibration
-	done
-); ok
+for options in '-C -f shared/calibration' --verify=quick; do
+	it "cyclesoak $options, killed $rounds times: no soaker is left, and no half of a file"; ( begin
+		for round in $(seq "$rounds"); do
+			cp counts_per_sec shared/calibration
+			marked "$BIN/cyclesoak" $options >kill.out 2>&1 &
+			remember $!
+			wait_until or_gone $! not prints_nothing soaker_of $!
+			kill_one $!
+			[ "$(ls -A shared)" = calibration ]
+			cmp counts_per_sec shared/calibration
+		done
+	); ok
+done
 finish

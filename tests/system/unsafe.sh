@@ -34,7 +34,7 @@ until_period()
 	PERIOD=$((from + $(cat period)))
 }
 period_found() { tail -n "+$from" soak.out | jq -en "[inputs | $filter] | index(true)" >period 2>/dev/null; }
-# begin_all REASON...: each is in a period after PERIOD.  end_all REASON...: it is in one no more, and all in none then.
+# begin_all REASON...: all are in periods after PERIOD, of which the last is PERIOD then.  end_all REASON...: none is.
 begin_all()
 {
 	before=$PERIOD last=$PERIOD
@@ -45,14 +45,7 @@ begin_all()
 	done
 	PERIOD=$last
 }
-end_all()
-{
-	for reason; do
-		until_period "(.unsafe // []) | index(\"$reason\") == null"
-	done
-	next_period
-	for reason; do not is_unsafe "$reason"; done
-}
+end_all() { until_period "(.unsafe // []) - $(printf '"%s"\n' "$@" | jq -cs .) == (.unsafe // [])"; }
 # lines N 'pattern': soak.err has that many
 lines()
 {

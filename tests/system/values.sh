@@ -10,7 +10,6 @@ cpus=$(getconf _NPROCESSORS_ONLN)
 whole_test_needs jq 'figures that agree with each other, the kernel and the peer'
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 head -c 65536 /dev/zero >file
-without_loads
 
 #
 # A figure is compared with two readings of the same counter that enclose the measured time, and two that the measured
@@ -234,29 +233,6 @@ it 'zcs -c --json: load and cost agree, and zcc --json has them in its receipt';
 		holds both "near(.[0].$key; .[1].$key; 0.001)"
 	done
 	stop_zcs
-); ok
-it 'zcc -c -N 1: CPU 0 alone is soaked and reported'; ( begin
-	[ "$cpus" -ge 2 ] || skip_check 'one CPU'
-	mkdir -p fewer
-	cd fewer
-	fake_calibration "$(machine_name)" >counts_per_sec
-	start_zcs
-	measure "$BIN/zcc" -c --cpus=1 --json -s 0 -p "$PORT" -t 0.2 -B 0 --congestion reno
-	not grep counts_per_sec err
-	holds out '.end.host.cpus == 1' '.end.load_by_cpu | length == 1 and .[0].cpu == 0' \
-	    '.end | cost_fits(.host; .sum_sent.bytes; nearly(.sum_sent.seconds); $wall)' \
-	    '.end | near(.load_by_cpu[0].load_percent; .host.load_percent; 0.001)'
-	stop_zcs
-); ok
-it 'cyclesoak --json COMMAND: interrupts and the accounting are those of /proc/stat'; ( begin
-	enclosed()
-	{
-		reading before
-		"$cyclesoak" --idle --json sh -c '. ./reading.sh; reading early; sleep 0.4; reading late'
-		reading after
-	}
-	enclosed >out
-	host_is_right out .
 ); ok
 together
 finish

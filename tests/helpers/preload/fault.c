@@ -56,7 +56,7 @@ enum { KILL = 200 };
 static const char *const errors[] = {
 	NAME(EACCES),       NAME(EADDRINUSE), NAME(EAFNOSUPPORT), NAME(EAGAIN), NAME(ECONNABORTED),
 	NAME(ECONNREFUSED), NAME(EINVAL),     NAME(EIO),          NAME(EMFILE), NAME(ECONNRESET),
-	NAME(ENOBUFS),      NAME(ENODEV),     NAME(ENOENT),       NAME(ENOLCK), NAME(ENOMEM),
+	NAME(ENOBUFS),      NAME(ENODEV),     NAME(ENOENT),       NAME(ENOMEM),
 	NAME(ENOSPC),       NAME(EPERM),      NAME(EPIPE),        NAME(KILL),   NAME(ETIMEDOUT),
 };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -313,12 +313,7 @@ CALL_WAIT(epoll_wait, -1)
 CALL_MOVE(accept4, a, 0, (word){0})
 CALL_WAIT(connect, a)
 CALL_WAIT(eventfd_read, a)
-CALL_WAIT(flock, a)
 CALL_WAIT(fsync, a)
-CALL_WAIT(dup2, a)
-CALL_WAIT(waitpid, -1)
-CALL_WAIT(sigtimedwait, -1)
-CALL_WAIT(sigwaitinfo, -1)
 CALL(open64, FAILED, true, -1, (const char *)a, 0, NULL)
 
 /* All of the time is left. */
@@ -364,21 +359,16 @@ CALL_PAIR(getsockopt, b, c)
 
 /* Paths. */
 CALL_PATH(lstat64)
-CALL_PATH(mkdir)
 CALL(opendir, 0, false, -1, (const char *)a, 0, NULL)
 
 /* What is made, and the rest. */
 CALL_ANY(renameat)
 CALL_ANY(unlinkat)
-CALL_ANY(unlink)
 CALL_ANY(memfd_create)
 CALL_ANY(eventfd)
 CALL_ANY(epoll_create1)
 CALL_ANY(epoll_ctl)
 CALL_ANY(pipe2)
-CALL_ANY(fork)
-CALL_ANY(setpriority)
-CALL_ANY(sched_setscheduler)
 CALL_ANY(sched_setaffinity)
 CALL_ANY(sched_getaffinity)
 CALL_ERROR(pthread_create, errno)
