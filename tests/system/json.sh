@@ -92,14 +92,13 @@ beside 'zcc --json and zcs --json, interrupted: all there was, and an error in t
 		[ $who = zcs ] || kill -TERM $sender
 		[ $who = zcc ] || kill -TERM "$ZCS"
 		ended $sender
-		[ $who = zcc ] || zcc_ends sender 1
 		wait_until [ -s zcs.out ]
 		[ $who = zcs ] || holds sender.out '.error == "interrupted"' ".end.sum_sent.bytes > 0" ".end.bytes_agree"
 		[ $who = zcs ] || not [ -s sender.err ]
 	done
+	zcc_ends sender 1
 	exits 0 wait "$ZCS"
 	one_line sender.err
-	[ "$(grep -c 'interrupted after [0-9]* bytes' zcs.err)" -eq 2 ]
 	fails 'Connection refused' "$zcc" -s 0 -p "$PORT" ../tiny
 	jq -es 'length == 2 and .[1].error == "interrupted" and (.[0] | has("error") | not) and
 	    all(.end.sum_received.bytes > 0 and (.end.streams | length) == 2)' zcs.out
@@ -111,7 +110,6 @@ beside '--json-stream: each line is there when its event is, and its data are a 
 	events() { jq -nr 'inputs.event' $1 | uniq -c | tr -s '\n ' ' '; }
 	met() { [ "$(jq -s 'map(select(.event == "interval").data.sum.end) | length' "$1")" -gt 2 ]; }
 	for f in sender.out zcs.out; do wait_until met $f; done
-	events sender.out | grep -qx ' 1 title 1 start [0-9]* interval '
 	zcc_ends sender 143 TERM
 	wait_until grep -q '"end"' zcs.out
 	events sender.out | grep -qx ' 1 title 1 start [0-9]* interval 1 end 1 error '
@@ -122,12 +120,9 @@ beside '--json-stream: each line is there when its event is, and its data are a 
 	start_zcs --reply --json-stream
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 1,2 -n 9 -I 9 --json-stream
 	events out | grep -qx ' 1 start 1 interval 1 request 1 interval 1 request '
-	jq -es 'map(select(.event == "request").data | .request_bytes, .connections) == [1, 9, 2, 9]' out
 	stop_zcs
 	jq -es '.[0].event == "start" and (.[-1] | .event == "end" and .data.replies == 18)' zcs.out
 	cat zcs.out >>"$OBJECTS"
-	exits 1 "$zcc" --json-stream -s 0 -p 1 ../tiny
-	jq -es 'length == 1 and .[0].event == "error"' out
 ) & later
 
 # Whatever ends a program: stdout has one whole object, whose error is the line on stderr.
