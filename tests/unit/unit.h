@@ -286,6 +286,7 @@ static inline const char *captured(void)
 /* LeakSanitizer would look for leaks in this process, too, which takes 50 ms. */
 static inline void end_at_once(int status, void *arg)
 {
+	(void)arg;
 	fflush(stdout);
 	_exit(status);
 }
