@@ -2,7 +2,7 @@
 # Comparisons of commands by cyclesoak.  tests/unit/{commands,shell,program}.c have how commands start, fail and end,
 # tests/unit/plan.c has the statistics, tests/system/settings.sh has --setting.
 #
-# seconds: 10
+# seconds: 7
 . "$TOP/tests/lib.sh"
 
 without_loads

@@ -2,7 +2,7 @@
 # --setting: commands between the runs, and the first of them again on each way out.  tests/unit/setting.c has the
 # commands themselves.
 #
-# seconds: 7
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc

@@ -14,6 +14,7 @@
 #define ONE(id)               RUN(id, "1", "-m a") RUN(id, "1", "-m b")
 #define TWO(id)               RUN(id, "2", "-m b") RUN(id, "2", "-m a")
 #define HEAD                  "#zc-save 2\n"
+#define IGNORED               "saved: file: line 7 is ignored: "
 
 static struct plan *last;
 
@@ -47,9 +48,6 @@ static void reads(const char *text, int sessions, int rounds, const char *printe
 
 static void test_reading(void)
 {
-	const char *const bad = "saved: file: line 7 is ignored: ";
-	char line[256];
-
 	reads(FACTS(ID) ONE(ID) TWO(ID), 1, 2, "", "a session");
 	ok(last->n == 2 && plan_figure(last, 0, LOAD, 1) == 0.5 &&
 		   plan_figure(last, 0, SHARED, 0) == 0.25 &&
@@ -67,15 +65,15 @@ static void test_reading(void)
 	ok(last->failures == 1 && isnan(plan_figure(last, 1, LOAD, 1)) &&
 		   plan_figure(last, 0, LOAD, 1) == 0.5,
 	   "a run that failed has no figures, and its round counts for others");
-	snprintf(line, sizeof(line), "%sa receipt does not parse\n", bad);
 	reads(FACTS(ID) ONE(ID) ID "\t2\twords=-m b\tsent=bytes=1 sec\n" RUN(ID, "2", "-m a")
 		      RUN(ID, "3", "-m a") RUN(ID, "3", "-m b"),
-	      1, 2, line, "a line that was cut voids its round alone");
-	snprintf(line, sizeof(line), "%sits round has other runs than the first one\n", bad);
-	reads(FACTS(ID) ONE(ID) RUN(ID, "2", "-m c") RUN(ID, "2", "-m a"), 1, 1, line,
+	      1, 2, IGNORED "a receipt does not parse\n",
+	      "a line that was cut voids its round alone");
+	reads(FACTS(ID) ONE(ID) RUN(ID, "2", "-m c") RUN(ID, "2", "-m a"), 1, 1,
+	      IGNORED "its round has other runs than the first one\n",
 	      "a run that the first round has not");
-	snprintf(line, sizeof(line), "%sit does not begin with a session and a round\n", bad);
-	reads(FACTS(ID) ONE(ID) "nonsense\n" TWO(ID), 1, 2, line, "a line of something else");
+	reads(FACTS(ID) ONE(ID) "nonsense\n" TWO(ID), 1, 2,
+	      IGNORED "it does not begin with a session and a round\n", "a line of something else");
 	reads(ONE(OTHER), 0, 0,
 	      "saved: file: line 2 is ignored: no line before it tells how many runs a round has\n"
 	      "saved: file: line 3 is ignored: no line before it tells how many runs a round has\n",

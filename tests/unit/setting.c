@@ -88,10 +88,6 @@ static void test_commands(void)
 	   "a command that fails");
 	ok(settings_restore(false), "left");
 	is(written(), "base\n", "after it the base is restored");
-	open_settings(&s, ":", "kill -9 $$");
-	is(setting_enter(&s, 1, why), "--setting second: its command was ended by signal 9",
-	   "a command that is ended by a signal");
-	ok(settings_restore(false), "left again");
 }
 
 /* The ways out of a program: base, the second command, and how it goes on; then its status, and what must be said. */
