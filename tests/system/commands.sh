@@ -159,7 +159,6 @@ it 'usage: options that cannot be'; ( begin
 	while IFS=';' read -r message words; do
 		eval "fails_with 125 '^cyclesoak: $message' '$cyclesoak' $words"
 	done <<-'END'
-		--vs: the command is empty$;--vs " " true
 		--setting.*one setting compares nothing;--setting a=: -- true
 		--prepare: only with -r or --vs;--prepare true -- true
 		--no-shell: .a "b.: a quote has no end$;--no-shell --vs 'a "b' -- true
