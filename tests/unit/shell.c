@@ -138,8 +138,8 @@ static void test_forget(void)
 	size_t i;
 
 	for (i = 0; i < LENGTH(size); i++) {
-		pid = shell_start(text_of("head -c %d /dev/zero >&2; exec sleep 60", (int)size[i]), NULL,
-				  SHELL_IS_SILENT);
+		pid = shell_start(text_of("head -c %d /dev/zero >&2; exec sleep 60", (int)size[i]),
+				  NULL, SHELL_IS_SILENT);
 		while (fstat(errors, &st) == 0 && st.st_size < size[i])
 			sleep_ns(SHELL_LOOK_NS);
 		shell_forget();
