@@ -46,14 +46,6 @@ it 'the reports of this test have keys of the schema'; ( begin; need jq
 	not [ -s unknown ]
 ); ok
 
-# The events of --json-stream that have the same objects
-events='def event($name): {schema: 1, event: $name, data: .};
-if .seconds then if .replies_per_second then (.start // empty | event("start")),
-	(del(.schema, .start) | event(if .refused then "end" else "interval" end)) else . end
-else del(.schema) | to_entries[] | if .key == "intervals" then .value[] | event("interval")
-	elif .key == "requests" then .value[] | ((.intervals // [])[] | event("interval")), (del(.intervals) | event("request"))
-	else .key as $k | .value | event($k) end end'
-
 launch reply.out '*listening*' "$BIN/zcs" -p 0 --reply --json -I 0.1
 read_port reply.err
 reply=$PORT replying=$launched
@@ -69,7 +61,6 @@ while IFS='|' read -r kind command figures; do
 	(
 		cd graph.$graphs || exit
 		eval "$command" >json
-		jq -c "$events" json >stream
 		jq -rs "$jq_defs $figures" json | digits >want
 	) </dev/null >graph.$graphs/log 2>&1 &
 	made="$made $!"
@@ -84,20 +75,22 @@ other options|\$zcc -n 1 -r 2 --vs '-m write' --vs '-P 4 -b 4k'|runs("\"sendfile
 settings, of which one has a long name|\$zcc -n 1 -r 1 --setting "\$(printf 'a\\tb\\nc')=:" --setting ü%$(printf %040d 0)=:|runs("\"a?b?c\" 0, \"ü%%$(printf %027d 0)...\" 1")
 other options, and sizes|\$zcc -m send -b 4k,64k -t 0.1 -r 2 --vs -k|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0", curve("vs"; null), curve("vs"; "-k"), "= send", "= -k"
 sizes and streams|\$zcc -m send -b 4k,64k,256k -P 1,2 -t 0.1 -r 2|"= throughput, Gbit/s", "= \"4k\" 4096.0, \"64k\" 65536.0, \"256k\" 262144.0", curve("num_streams"; 1, 2), "= 1 stream", "= 2 streams"
+a comparison by --json-stream|\$zcc-stream -m send,write -n 1 -r 2|[{comparison: last.data}] | runs("\"send\" 0, \"write\" 1")
+requests by --json-stream|$BIN/zcc -s 0 -p $reply --request 10,1k -n 9 --json-stream|[{requests: map(select(.event == "request").data)}] | latencies(["10 bytes", "1k bytes"])
+a transfer by --json-stream|\$zcc-stream -t 0.4 -I 0.1|map(select(.event == "interval").data.sum) | times
 a transfer over time|\$zcc -t 0.4 -I 0.1|last.intervals | map(.sum) | times
 clients of zcs over time|sed -n '/"intervals":\[{/h; \${x; p;}' ../zcs.out|last.intervals | map(.sum) | times
 requests|$BIN/zcc -s 0 -p $reply --request 10,1k -t 0.3 --json|latencies(["10 bytes", "1k bytes"])
 replies over time, in several lines|kill $replying; wait_until gone \$replying; jq . ../reply.out|periods | times
 END
 wait $made
-! command -v python3 >/dev/null || python3 "$TOP/tests/helpers/plots.py" "$plot" draw graph.*/json graph.*/stream >drawing 2>&1
-rm graph.*/stream # no tool has printed them
+! command -v python3 >/dev/null || python3 "$TOP/tests/helpers/plots.py" "$plot" draw graph.*/json >drawing 2>&1
 for graph in $(seq $graphs); do
 	read -r kind <graph.$graph/kind
-	it "zc-plot: of $kind, as --json or --json-stream has them, each figure is in its place"; ( begin; need python3 jq
+	it "zc-plot: of $kind, each figure is in its place"; ( begin; need python3 jq
 		cat graph.$graph/log drawing
 		[ -s graph.$graph/want ]
-		for form in json stream; do drawn graph.$graph/$form.script | diff graph.$graph/want -; done
+		drawn graph.$graph/json.script | diff graph.$graph/want -
 	); ok
 done
 beside 'zc-plot: what was measured is above the picture, which has all of an interval; a point is hollow if it is unsafe'; ( begin; need python3
