@@ -795,14 +795,4 @@ nothing_left()
 }
 
 # u32 N...: each as four bytes, most significant first.
-u32()
-{
-	octal=''
-	for n in "$@"; do
-		for by in 24 16 8 0; do
-			byte=$((n >> by & 255))
-			octal="$octal\\$((byte >> 6))$((byte >> 3 & 7))$((byte & 7))"
-		done
-	done
-	printf "$octal"
-}
+u32() { env printf "$(printf '%08x' "$@" | sed 's/../\\x&/g')"; }
