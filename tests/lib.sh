@@ -309,14 +309,9 @@ counts() { test "$(shift 2; "$@")" "$1" "$2"; }
 # prints 'text' command...: that is what it prints
 prints() { [ "$(shift; "$@")" = "$1" ]; }
 prints_nothing() { prints '' "$@"; }
-# lines_in FILE, entries_in DIRECTORY: how many; the names of these begin with no dot
+# lines_in FILE, entries_in DIRECTORY: how many; those whose names begin with a dot do not count
 lines_in() { wc -l <"$1"; }
-entries_in()
-{
-	set -- "$1"/*
-	[ -e "$1" ] || [ -h "$1" ] || set --
-	echo $#
-}
+entries_in() { find "$1" -mindepth 1 -maxdepth 1 ! -name '.*' | wc -l; }
 # one_line FILE: it has just one line.  no_wider COLUMNS FILE: no line of it has more.
 one_line() { { read -r first_line && ! read -r first_line; } <"$1"; }
 no_wider() { awk -v most="$1" 'length > most { print length ": " $0; n++ } END { exit n > 0 }' "$2"; }
@@ -391,11 +386,7 @@ or_gone()
 # gone PID: no such process, or only its zombie.
 gone()
 {
-	{ read -r gone_stat <"/proc/$1/stat"; } 2>/dev/null || return 0
-	case ${gone_stat##*) } in
-	Z*) ;;
-	*) return 1 ;;
-	esac
+	! read_stat "$1" 3 || [ "$stat" = Z ]
 }
 # ended PID: waits for the end of a process; it need not be this shell's child.
 ended() { wait_until gone "$1"; }
@@ -472,12 +463,7 @@ stat_field() { ! read_stat "$@" || echo "$stat"; }
 
 # tasks_of PID: the ids of its threads, without that which ThreadSanitizer starts before the first.
 tasks_of() { ls "/proc/$1/task" | if sanitized thread; then sort -n | sed 2d; else sort -n; fi; }
-threads_of()
-{
-	threads=$(entries_in "/proc/$1/task")
-	! sanitized thread || [ "$threads" -lt 2 ] || threads=$((threads - 1))
-	echo "$threads"
-}
+threads_of() { tasks_of "$1" | wc -l; }
 # cpus_of PID: those that each of its threads may use, a line each
 cpus_of() { tasks_of "$1" | sed "s|.*|/proc/$1/task/&/status|" | xargs sed -n 's/^Cpus_allowed_list:	//p'; }
 # cpu_ns PID...: CPU time that they and their threads have used
@@ -485,16 +471,9 @@ cpu_ns() { eval cat "$(printf '/proc/%s/task/*/schedstat ' "$@")" | awk '{ sum +
 # child_of PID NAME: the pid of its child of that name, empty if there is none.
 child_of()
 {
-	[ -n "$1" ] || return 0
-	for list in "/proc/$1/task"/*/children; do
-		children=''
-		read -r children <"$list" || : # no line ends there
-		for child in $children; do
-			comm=''
-			read -r comm <"/proc/$child/comm" || :
-			[ "$comm" != "$2" ] || echo "$child"
-		done
-	done 2>/dev/null
+	for child in $([ -z "$1" ] || cat "/proc/$1/task"/*/children 2>/dev/null); do
+		! grep -qsx -e "$2" "/proc/$child/comm" || echo "$child"
+	done
 }
 # A program's soaker is the child of its keeper.
 keeper_of() { child_of "$1" zc-keeper; }

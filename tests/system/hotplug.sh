@@ -6,7 +6,7 @@
 # only: check-long
 # limit: 900
 . "$TOP/tests/lib.sh"
-in_guest -s -p full
+in_guest -s -a preempt=full
 
 # soak: one cyclesoak, with a calibration of the CPUs that are online
 soak()
