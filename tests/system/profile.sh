@@ -44,13 +44,15 @@ it 'cyclesoak --profile of two commands: the groups are the CPU seconds of each,
 	holds out '[.comparison.runs[] | (.cpu_seconds.mean - ([.groups[].mean] | add) | fabs < 0.001)] | all' \
 	    '.comparison.runs[0] | (.groups | length == 15) and .user_cpu_seconds.mean > 0.5 * .cpu_seconds.mean'
 ); ok
-it 'zcs --profile: the receipt has its groups; as another user, too'; ( begin
+it 'zcs --profile as another user: the receipt has its groups; by a clock that is an hour ahead, the baseline is not old'; ( begin
 	[ "$(id -u)" -eq 0 ] || skip_check 'not root'
+	! unshare --time --boottime 3601 true || ON='unshare --time --boottime 3601'
 	start_zcs -c --profile --user nobody
 	measured "$zcc" -s 0 -p "$PORT" --congestion reno --json -t 0.5
 	jq -e '.end.remote | .no_profile == null' out >/dev/null || skip_check "no profile: $(grep -e --profile: zcs.err)"
 	jq -e '.end.remote.load_percent != null' out >/dev/null || skip_check 'the machine is busy'
-	holds out '.end.remote.profile | .samples > 0 and .data_copy_us_per_kib != null'
+	holds out '.end.remote.profile | .samples > 0 and .data_copy_us_per_kib != null' \
+	    '.end.remote | (.unsafe // []) | index("baseline_old") == null'
 ); ok
 it '--against a session with a profile: not without one'; ( begin
 	exits 0 "$zcc" -q -s 0 -p "$PORT" --congestion reno -r 1 --save without file

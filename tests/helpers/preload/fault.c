@@ -54,10 +54,11 @@ extern struct call __start_calls[], __stop_calls[];
 #define NAME(value) [value] = #value
 enum { KILL = 200 };
 static const char *const errors[] = {
-	NAME(EACCES),       NAME(EADDRINUSE), NAME(EAFNOSUPPORT), NAME(EAGAIN), NAME(ECONNABORTED),
-	NAME(ECONNREFUSED), NAME(EINVAL),     NAME(EIO),          NAME(EMFILE), NAME(ECONNRESET),
-	NAME(ENOBUFS),      NAME(ENODEV),     NAME(ENOENT),       NAME(ENOMEM),
-	NAME(ENOSPC),       NAME(EPERM),      NAME(EPIPE),        NAME(KILL),   NAME(ETIMEDOUT),
+	NAME(EACCES),       NAME(EADDRINUSE),   NAME(EAFNOSUPPORT), NAME(EAGAIN),
+	NAME(ECONNABORTED), NAME(ECONNREFUSED), NAME(EINVAL),       NAME(EIO),
+	NAME(EMFILE),       NAME(ECONNRESET),   NAME(ENOBUFS),      NAME(ENODEV),
+	NAME(ENOENT),       NAME(ENOMEM),       NAME(ENOSPC),       NAME(EPERM),
+	NAME(EPIPE),        NAME(KILL),         NAME(ETIMEDOUT),
 };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
