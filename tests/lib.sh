@@ -14,6 +14,7 @@
 
 count=0
 failed=0
+test_began=$(date +%s)
 SLOW=${SLOW:-1} LIMIT=${LIMIT:-170}
 OBJECTS=$PWD/objects.kept # the JSON objects of the tools, which tests/run validates
 REPEATS=$PWD/repeats # a line for each time that the check at hand began anew
@@ -33,8 +34,6 @@ it()
 {
 	what=$1
 	echo "# check: $what" >&2
-	read_uptime
-	begun=$uptime
 }
 begin()
 {
@@ -54,7 +53,7 @@ over()
 	[ -z "$lab" ] || kill $lab || :
 	end_remembered $mine
 	[ -z "$TIMES" ] || echo "$check_from $(date +%s.%N) ${0##*/} $what" >>"$TIMES"
-	[ -z "$cell" ] || { read_uptime; echo "$cells $uptime" >&6; }
+	[ -z "$cell" ] || echo $cells >&6
 }
 ok() { conclude $?; }
 
@@ -64,14 +63,13 @@ ok() { conclude $?; }
 # A check in a directory of its own, beside $most_beside - 1 others at most; `together` waits for all that are left.
 most_beside=8 cells=0 cell='' running=0 check_log=check.log lab=''
 [ -p .over ] || mkfifo .over
-exec 6<>.over # the numbers of those that have ended, and when
+exec 6<>.over # the numbers of those that have ended
 beside()
 {
 	cells=$((cells + 1))
 	cell=$PWD/cell.$cells what=$1
 	mkdir "$cell"
-	read_uptime
-	eval "title_$cells=\$1 begun_$cells=$uptime"
+	eval "title_$cells=\$1"
 }
 later()
 {
@@ -89,8 +87,8 @@ together()
 }
 collect() # the next that ends
 {
-	read -r next uptime <&6
-	eval "what=\$title_$next begun=\$begun_$next process=\$process_$next"
+	read -r next <&6
+	eval "what=\$title_$next process=\$process_$next"
 	echo "# check: $what" >&2
 	running=$((running - 1)) check_log=cell.$next/check.log verdict=0
 	wait $process || verdict=$?
@@ -154,15 +152,6 @@ until_no_steal()
 	done
 }
 
-# read_uptime: sets `uptime` to the seconds since the machine started
-read_uptime()
-{
-	read -r uptime </proc/uptime
-	uptime=${uptime%%.*}
-}
-read_uptime
-test_began=$uptime
-
 # repeating: notes that the check at hand begins anew
 repeating() { echo again >>"$REPEATS"; }
 
@@ -172,8 +161,6 @@ conclude()
 {
 	verdict=$1
 	[ -n "$what" ] && [ $verdict -ne 78 ] || return 0
-	[ "$check_log" != check.log ] || read_uptime
-	[ -n "$LONG" ] || [ $((uptime - begun)) -lt $((15 * SLOW)) ] || echo "# SLOW: $what: $((uptime - begun)) s"
 	if [ -s "$REPEATS" ]; then
 		echo "# REPEATED: $what: $(wc -l <"$REPEATS")"
 		rm "$REPEATS"
@@ -615,17 +602,23 @@ find_hastening()
 	[ -n "$hasten_by" ] || ! preloaded hasten || hasten_by="env LD_PRELOAD=$PWD/hasten.so HASTEN_US=50000"
 	hasten_by=${hasten_by:-env}
 }
+# wrap DIRECTORY 'WORDS' TOOL...: makes programs there that begin each of these with the words
+wrap()
+{
+	directory=$1 words=$2
+	shift 2
+	mkdir -p "$directory"
+	for tool in "$@"; do
+		printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$words" "$BIN/$tool" >"$directory/$tool"
+		chmod +x "$directory/$tool"
+	done
+}
 # hasten_tools [US [MOST_US]]: BIN has programs then whose own sleeps, of up to MOST_US (0.15 s), are of US (20 ms), so
 # that soakers start at once
 hasten_tools()
 {
 	find_hastening
-	mkdir hastened
-	for tool in zcc zcs cyclesoak; do
-		printf '#!/bin/sh\n%s HASTEN_US=%s HASTEN_UP_TO_US=%s exec %s "$@"\n' \
-		    "${hasten_by#env}" "${1:-20000}" "${2:-150000}" "$BIN/$tool" >hastened/$tool
-		chmod +x hastened/$tool
-	done
+	wrap hastened "$hasten_by HASTEN_US=${1:-20000} HASTEN_UP_TO_US=${2:-150000}" zcc zcs cyclesoak
 	BIN=$PWD/hastened
 	find_tools
 }
@@ -636,11 +629,9 @@ loadless=
 without_loads()
 {
 	preloaded fault || return 0
-	mkdir unmeasured
 	for tool in zcc cyclesoak; do
 		loadless="env LD_PRELOAD=$PWD/fault.so FAULT=$tool,sched_setaffinity,-,each,EINVAL"
-		printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$loadless" "$BIN/$tool" >unmeasured/$tool
-		chmod +x unmeasured/$tool
+		wrap unmeasured "$loadless" $tool
 	done
 	zcc=$PWD/unmeasured/zcc cyclesoak=$PWD/unmeasured/cyclesoak
 }
@@ -667,9 +658,8 @@ patiently()
 	while :; do
 		status=0
 		"$@" >out 2>err || status=$?
-		read_uptime
 		# Each turn ends before the limit of the test.
-		if ! $is_kept || [ $((uptime - test_began)) -ge $((LIMIT / 3)) ]; then
+		if ! $is_kept || [ $(($(date +%s) - test_began)) -ge $((LIMIT / 3)) ]; then
 			cat out err
 			return $status
 		fi

@@ -99,11 +99,8 @@ static void put_word(struct text *t, const char *list)
 
 void put_odd_number(struct text *t)
 {
-	size_t digits;
-
 	if (one_in(16)) /* beyond a double */
-		for (digits = 300 + below(20); digits > 0; digits--)
-			put(t, "%zu", below(10));
+		put(t, "9%0*zu", (int)(300 + below(20)), below(1000));
 	else if (one_in(8))
 		put(t, "%" PRIu64, any() >> below(64));
 	else
@@ -150,10 +147,10 @@ static size_t any_span(struct text *t, const char *words, bool numbers, size_t *
 	return strcspn(t->s + *from, " ,\t\n") + 1;
 }
 
-/* Does one of eight things to a case, of which there are as many ways as words and numbers. */
+/* Does one of seven things to a case, of which there are as many ways as words and numbers. */
 static void damage(struct text *t, const struct fuzz_target *target)
 {
-	const size_t what = below(8);
+	const size_t what = below(7);
 	static struct text other;
 	size_t from, n, at;
 
@@ -162,27 +159,23 @@ static void damage(struct text *t, const struct fuzz_target *target)
 		return;
 	}
 	other.len = 0;
-	n = any_span(t, target->words, what == 5, &from);
+	n = any_span(t, target->words, what == 4, &from);
 	switch (what) {
 	case 0: t->s[from] = (char)(t->s[from] ^ 1 << below(8)); return;
-	case 1: /* a byte, in the place of one or before it */
-		put(&other, "%c", (char)any());
-		n = below(2);
-		break;
-	case 2: break; /* a span less */
-	case 3:        /* a span once more */
+	case 1: break; /* a span less */
+	case 2:        /* a span once more */
 		put_bytes(&other, t->s + from, n < t->len - from ? n : t->len - from);
 		from = one_in(2) ? from : below(t->len + 1);
 		n = 0;
 		break;
-	case 4: /* the end of another case */
+	case 3: /* the end of another case */
 		target->make(&other);
 		at = below(other.len + 1);
 		t->len = from;
 		put_bytes(t, other.s + at, other.len - at);
 		return;
-	case 5: target->words != NULL ? put_odd_number(&other) : put_odd_header(&other); break;
-	case 6:
+	case 4: target->words != NULL ? put_odd_number(&other) : put_odd_header(&other); break;
+	case 5:
 		target->words != NULL ? put_word(&other, target->words) : put_odd_header(&other);
 		n = one_in(2) ? 0 : n;
 		break;
