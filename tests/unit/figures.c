@@ -230,6 +230,16 @@ static void test_receipts(void)
  * The documents of man/.
  */
 
+/* The power of ten with the most digits that a kind of figure can have. */
+static double longest(enum figure_kind kind)
+{
+	double n = 1e18;
+
+	while (!figure_is_possible(kind, n) && !figure_is_possible(kind, -n))
+		n /= 10;
+	return figure_is_possible(kind, -n) ? -n : n;
+}
+
 /* The longest receipts that there can be: of each number the greatest, and of each text all bytes. */
 static void test_longest(void)
 {
@@ -237,26 +247,18 @@ static void test_longest(void)
 	const struct figure *row;
 	struct figures f;
 	char *member;
-	size_t i;
 
 	figures_init(&f);
 	f.host.unsafe = (1u << UNSAFE_REASONS) - 1;
 	for (row = figure_table; row < figure_table + figure_rows; row++) {
 		/* NOLINTNEXTLINE(performance-no-int-to-ptr): the table gives const members */
 		member = (char *)(uintptr_t)figure_member(row, &f);
-		for (i = 0; row->receipt != NULL && row->size > 0 && i < row->size - 1; i++)
-			member[i] = 'a';
-		if (row->kind == FIGURE_COUNT)
-			*(uint64_t *)(void *)member = 1000000000000000000;
-		for (i = 0; row->derive == NULL && row->all == 0 && i < 16 &&
-			    row->kind > FIGURE_COUNT && row->kind <= FIGURE_SHARE;
-		     i++)
-			if (!figure_is_possible(row->kind, *(double *)(void *)member) ||
-			    figure_is_possible(row->kind, -pow(10, (double)i)))
-				*(double *)(void *)member = figure_is_possible(row->kind,
-									       -pow(10, (double)i))
-								    ? -pow(10, (double)i)
-								    : pow(10, (double)(18 - i));
+		if (row->receipt != NULL && row->size > 0)
+			memset(member, 'a', row->size - 1);
+		else if (row->kind == FIGURE_COUNT)
+			*(uint64_t *)(void *)member = (uint64_t)longest(row->kind);
+		else if (row->derive == NULL && row->all == 0 && row->kind <= FIGURE_SHARE)
+			*(double *)(void *)member = longest(row->kind);
 	}
 	ok(receipt_format(&f, line) < RECEIPT_MAX && strlen(receipt_format_kept(&f)) < KEPT_MAX - 1,
 	   "the longest receipts have room: %zu bytes, and %zu where one is kept",
