@@ -154,23 +154,6 @@ it 'cyclesoak --output FILE: the report goes there, the command keeps stdout; no
 it 'cyclesoak --idle COMMAND, started by a program that ignores SIGCHLD: it ends, with its status'; ( begin
 	exits 3 timeout -k 5 60 env --ignore-signal=CHLD $loadless "$real" --idle sh -c 'exit 3'
 ); ok
-it 'cyclesoak COMMAND passes every signal that would end it to the command, and has its status'; ( begin
-	signals='HUP QUIT USR1 USR2 ALRM XCPU VTALRM PROF IO PWR RTMIN RTMAX'
-	for sig in $signals; do echo "trap ': >got.$sig' $sig"; done >traps
-	echo 'trap "exit 9" TERM; : >ready; while :; do sleep 0.05; done' >>traps
-	env --default-signal=QUIT "$unmeasured" --idle bash ./traps >out 2>err &
-	SOAK=$!
-	remember $SOAK
-	wait_until or_gone $SOAK [ -e ready ]
-	for sig in $signals; do
-		bash -c "kill -$sig $SOAK"
-		wait_until or_gone $SOAK [ -e "got.$sig" ]
-	done
-	kill -TERM $SOAK
-	ended $SOAK
-	got=0; wait $SOAK || got=$?
-	[ $got -eq 9 ]
-); ok
 # On a terminal: a command counts the SIGINT of one Ctrl-C, which cyclesoak gets late.
 cat >terminal.py <<'END'
 import os, pty, signal, sys

@@ -48,6 +48,7 @@ it 'zcs --profile as another user: the receipt has its groups; by a clock that i
 	[ "$(id -u)" -eq 0 ] || skip_check 'not root'
 	! unshare --time --boottime 3601 true || ON='unshare --time --boottime 3601'
 	start_zcs -c --profile --user nobody
+	! grep -q 'the load is not measured' zcs.err || skip_check 'the machine is busy'
 	measured "$zcc" -s 0 -p "$PORT" --congestion reno --json -t 0.5
 	jq -e '.end.remote | .no_profile == null' out >/dev/null || skip_check "no profile: $(grep -e --profile: zcs.err)"
 	jq -e '.end.remote.load_percent != null' out >/dev/null || skip_check 'the machine is busy'
