@@ -117,14 +117,6 @@ beside 'zcc is killed: the command that runs is ended, but not one that makes th
 	wait_until is_now a
 ) & later
 without_loads
-[ -n "$own_zero" ] || together # as it does not wait for its turn
-beside 'one program on a host has settings at a time: another one names its id'; ( begin
-	start_zcc run -n 1 --setting a=: --setting 'b=touch in_b; sleep 20'
-	wait_until or_gone "$run" [ -e in_b ]
-	exits 1 "$zcc" -s 0 -p "$PORT" -n 1 --setting a=: --setting b=: ../tiny
-	grep "changed already, by .*(pid $run): wait" err
-	zcc_ends run 143 TERM
-) & later
 beside 'a program that ignores SIGCHLD starts zcc: a first setting that cannot be restored is the last line, and the status'; ( begin
 	exits 1 $ALONE env --ignore-signal=CHLD "$zcc" -s 0 -p "$PORT" --congestion reno -n 1 -r 1 --setting 'a=[ ! -e made ]' --setting 'b=touch made' ../tiny
 	tail -n 1 err | grep -x 'zcc: --setting a is not restored: its command ended with status 1'

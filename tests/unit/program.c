@@ -230,45 +230,6 @@ static void test_commands(void)
 		   "between a program and its command signal %d meets no handler", signals[i]);
 }
 
-/* Whether a signal ends a process that neither catches nor ignores it. */
-static bool ends(int sig)
-{
-	const pid_t pid = fork();
-	int status;
-
-	if (pid == 0) {
-		setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-		signal(sig, SIG_DFL);
-		raise(sig);
-		_exit(EXIT_SUCCESS);
-	}
-	waitpid(pid, &status, WUNTRACED);
-	if (!WIFSTOPPED(status))
-		return WIFSIGNALED(status);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	return false;
-}
-
-static void test_deadly(void)
-{
-	sigset_t set;
-	int sig, wrong = 0;
-
-	signal(SIGUSR1, SIG_IGN);
-	signal(SIGUSR2, on_stop);
-	sigfillset(&set);
-	deadly_signals(&set);
-	for (sig = 1; sig <= SIGRTMAX; sig++)
-		if (sig < 32 || sig >= SIGRTMIN) /* the others are the C library's own */
-			wrong += sigismember(&set, sig) !=
-				 (sig != SIGUSR1 && sig != SIGUSR2 && ends(sig));
-	ok(wrong == 0,
-	   "a signal is deadly if it ends a program, and is neither caught nor ignored");
-	signal(SIGUSR1, SIG_DFL);
-	signal(SIGUSR2, SIG_DFL);
-}
-
 static char taken[16];
 
 static void take(int sig)
@@ -307,4 +268,4 @@ static void test_requests(void)
 	   "a signal that follows the request of its number within 0.2 s is none, and none interrupts another");
 }
 
-TESTS(test_beginning, test_commands, test_deadly, test_requests)
+TESTS(test_beginning, test_commands, test_requests)
