@@ -56,12 +56,8 @@ while IFS=';' read -r how here other asked; do
 	) & later
 done <<'END'
 --bind 127.0.0.5;127.0.0.5;127.0.0.1;../tiny
---bind localhost -4;127.0.0.1;127.0.0.5;../tiny
---bind 127.0.0.5 --reply;127.0.0.5;127.0.0.1;--request 10
 --bind=[::1]:1 --allow 2001:db8::,::1,127.0.0.2;::1;127.0.0.1;../tiny
 -4;127.0.0.1;::1;../tiny
--6;::1;127.0.0.1;../tiny
--4 --reply;0 -4;0 -6;--request 10
 -6 --reply;0 -6;0 -4;--request 10
 END
 while IFS=';' read -r how why; do
@@ -74,9 +70,9 @@ END
 # --allow.
 beside '--allow: its clients are served; zcc on another address prints why, by each method and option, and zcs a line'; ( begin
 	start_zcs --allow 127.0.0.2 --allow=127.0.16.0/20
-	for a in 0.2 16.1 31.254; do told 127.0.$a ../stream | grep '^said bytes=1 '; done
-	told 127.0.32.1 ../stream | grep -x 'said refused=address'
-	wait_until counts -eq 3 grep -c '^127' zcs.out
+	told 127.0.16.1 ../stream | grep '^said bytes=1 '
+	wait_until counts -eq 1 grep -c '^127' zcs.out
+	told 127.0.0.1 ../stream | grep -x 'said refused=address'
 	grep 'rejected: not in --allow$' zcs.err
 	fds=$(entries_in /proc/$ZCS/fd)
 	why="127.0.0.1:$PORT: rejected: the server does not serve this address (zcs --allow)"
@@ -86,7 +82,7 @@ beside '--allow: its clients are served; zcc on another address prints why, by e
 	done
 	exits 1 "$zcc" -s 0 -p "$PORT" --json -P 2 ../tiny
 	grep -q "\"error\":\"$why\"}$" out
-	counts -eq 3 grep -c '^127' zcs.out
+	counts -eq 1 grep -c '^127' zcs.out
 	wait_until counts -eq 1 threads_of $ZCS
 	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
 ) & later
@@ -101,23 +97,19 @@ beside '--allow with --raw and --reply: a rejected client is reset, or told noth
 	grep -Eq "^total: 1 reply, 1 byte; 4 rejected, 0 silent, 0 too large, 0 broken$" zcs.out
 	start_zcs --allow 127.0.0.2 --raw
 	told 127.0.0.1 ../stream | grep -qx closed
-	exits 1 "$zcc" -s 0 -p "$PORT" --raw -n 100 ../file
-	says 'the server \(closed\|reset\) the connection'
 	# Behind an orderly end a client that has sent little would take it for received.
-	can_trace || exit 0
-	strace -o trace -e trace=sendto,recvfrom "$net" hold -n 1 -f ../stream "$PORT"
-	grep ECONNRESET trace
+	exits 1 "$zcc" -s 0 -p "$PORT" --raw ../tiny
+	says 'the server reset the connection'
 ) & later
 
 # --max-clients.
 beside '--max-clients 2: each client after the second has a line and the reason, until one of the two leaves'; ( begin
 	start_zcs --max-clients 2
-	hold_clients held.1 -n 1 -a 127.0.0.1
+	hold_clients held.1 -n 1
 	one=$HOLD
-	hold_clients held.2 -n 4 -a 127.0.0.3
+	hold_clients held.2 -n 4
 	wait_until counts -eq 3 grep -cx "said refused=full" held.2
-	wait_until counts -ge 4 lines_in zcs.err
-	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: rejected: all places are taken (--max-clients)$" zcs.err)" -eq 3 ]
+	wait_until counts -eq 3 grep -c "^zcs: 127\.0\.0\.1:[0-9]*: rejected: all places are taken (--max-clients)$" zcs.err
 	wait_until counts -eq 3 threads_of $ZCS
 	not grep "^said\|^closed" held.1
 	fails ': the server has reached its limit of clients (zcs --max-clients)$' "$zcc" -s 0 -p "$PORT" ../tiny
@@ -140,15 +132,6 @@ beside 'zcc --retry: a run that zcs rejects is repeated, and the comparison goes
 	exits 1 "$zcc" -s 0 -p "$PORT" --cport "$port" -r 1 --retry 1 ../tiny
 	grep "cport: port $port: Address already in use: the run is repeated, 1 of 1$" err
 ) & later
-beside '--max-clients 2 --reply: a third client is rejected, and counted at the end'; ( begin
-	start_zcs --max-clients 2 --idle-timeout 0 --reply
-	hold_clients held -n 3 -a 127.0.0.2 -f ../half
-	wait_until grep -q "^zcs: 127.0.0.2:.*: all places are taken" zcs.err
-	wait_until counts -eq 1 grep -c '^said\|^closed' held
-	stop_zcs || :
-	grep -q "^total: 0 replies, 0 bytes; 1 rejected, " zcs.out
-) & later
-
 # --idle-timeout.
 for how in $(receivers | sed 's/^/-m/') --raw; do
 	beside "zcs $how --idle-timeout: silent from the start, in a header, after one, in a file: dropped with a line each"; ( begin
@@ -182,8 +165,6 @@ beside '--idle-timeout: a byte now and then keeps a client; with 0 keepalive alo
 	not grep closed held.talks held.0
 	wait_until counts -eq 2 threads_of $ZCS
 	wait_until counts -eq 2 threads_of $eternal
-	kill $talks
-	wait_until grep -q "closed in the middle of a file, after" zcs.err
 ) & later
 beside '--idle-timeout: clients at work are not dropped when zcs was stopped and continued'; ( begin
 	start_zcs --idle-timeout 0.5 -I 0.05
@@ -200,15 +181,11 @@ beside '--idle-timeout: clients at work are not dropped when zcs was stopped and
 	not gone $working
 ) & later
 beside 'a client that has sent all and stays is let go after --idle-timeout, if that is under 10 s'; ( begin
-	for how in '--idle-timeout 20' '--idle-timeout 0.3'; do
-		long=$ZCS
-		start_zcs -I 0.05 $how
-		"$net" deaf -n 1 -d 60000 -f ../stream "$PORT" &
-		remember $!
-		wait_until [ -s zcs.out ]
-	done
+	start_zcs --idle-timeout 0.3
+	"$net" deaf -n 1 -d 60000 -f ../stream "$PORT" &
+	remember $!
+	wait_until [ -s zcs.out ]
 	wait_until counts -eq 1 threads_of $ZCS
-	wait_until counts -eq 2 threads_of $long
 ) & later
 together
 finish
