@@ -692,25 +692,24 @@ until_holding()
 	not gone $SOAK || { cat soak.err; return 1; }
 }
 
-# soaker_groups: the soakers' control groups, `inode path` of each
-# stale_group ["$GROUPS"]: one that outlived its soakers, other than these.  A soaker that starts or ends is not in its
-# group for a moment.
-soaker_groups() { find /sys/fs/cgroup -maxdepth 2 -name zc-soaker -type d -printf '%i %p\n' 2>/dev/null || :; }
+# soaker_groups: the soakers' control groups
+# stale_group: one that outlived its soakers.  A soaker that starts or ends is not in its group for a moment.
+soaker_groups() { find /sys/fs/cgroup -maxdepth 2 -name zc-soaker -type d 2>/dev/null || :; }
 stale_group()
 {
-	group=$(soaker_groups | grep -vxF -e "${1:-none}" | head -n 1)
+	group=$(soaker_groups | head -n 1)
 	for i in $(seq 100); do
-		[ -d "${group#* }" ] && [ -z "$(cat "${group#* }/cgroup.procs" 2>/dev/null)" ] || return 0
+		[ -d "$group" ] && [ -z "$(cat "$group/cgroup.procs" 2>/dev/null)" ] || return 0
 		sleep 0.05
 	done
-	echo "${group#* }"
+	echo "$group"
 }
 
 # raise_soaker PID: gives it the priority of other programs, where that is permitted.  Beside busy ones its threads
 # would wait for seconds, each of them, until they get the CPU to end on.
 raise_soaker()
 {
-	soaker_groups | cut -d' ' -f2- | while read -r group; do
+	soaker_groups | while read -r group; do
 		! grep -qx "$1" "$group/cgroup.procs" || echo "$1" >"${group%/*}/cgroup.procs"
 	done || :
 	[ ! -w "/proc/$1/autogroup" ] || echo 0 >"/proc/$1/autogroup" # its session's
