@@ -39,8 +39,8 @@ static void test_options(void)
 		const char *config;
 		int irq, steal;
 	} rows[] = {
-		{"a\0prev_irq_time\0b", 18, NULL, 1, 0},
-		{"a\0prev_irq_time_b\0prev_steal_time_rq\0", 38, "\nCONFIG_IRQ_TIME_ACCOUNTING=y\n",
+		{"a\0prev_irq_time\0b", 17, NULL, 1, 0},
+		{"a\0prev_irq_time_b\0prev_steal_time_rq\0", 37, "\nCONFIG_IRQ_TIME_ACCOUNTING=y\n",
 		 0, 1},
 		{"", 0, "\nCONFIG_A=m\nCONFIG_IRQ_TIME_ACCOUNTING=y\n# PARAVIRT_TIME_ACCOUNTING\n",
 		 1, 0},
