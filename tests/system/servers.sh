@@ -9,9 +9,9 @@ head -c 1000000 /dev/urandom >file
 printf 'bytes=1000000 seconds=1 files=1 reads=1\n' >receipt
 head -c 24 receipt >receipt.half
 head -c 3000 /dev/zero | tr '\0' x >long
-head -c 1000000 /dev/urandom >garbage
 printf '\033[2J\033]0;title\007bytes=1 seconds=1\n' >escapes
 printf 'refused=full\n' >refused
+printf 'refused=abcdefghijklmno\n' >word
 printf 12345678901 >eleven
 
 # ends STATUS zcc-options...: zcc ends so, in time, with few lines, all of them text, and JSON is JSON; a failure
@@ -57,72 +57,53 @@ turn=0
 while IFS=';' read -r ways raw tiny what how; do
 	turn=$((turn + 1))
 	beside "zcc, by $ways, and a server that $what: exit status"; ( begin
-		ln -s ../file ../tiny ../receipt* ../long ../garbage ../escapes ../refused ../eleven .
-		start_peer answer $how
+		ln -s ../file ../tiny ../receipt* ../long ../escapes ../refused ../eleven .
 		sed "s/RAW/$raw/; s/TINY/$tiny/; /^-/d" ../$ways | awk -v all="$LONG" -v turn=$turn 'all || (NR + turn) % 4 == 0' >ways
 		while IFS=';' read -r status options; do
+			start_peer answer $how
 			ends "$status" $options
+			kill $PEER || : # it may have ended
 		done <ways
-		kill $PEER
 	) & later
 done <<END
 files;0;1;answers at random;noise
-files;0;1;answers with a megabyte;say -f garbage
 files;0;1;never ends its answer;endless -f long
 files;-;1;says nothing and stays;linger
 files;-;1;says half a receipt and stays;linger -f receipt.half
 files;0;1;answers with escape sequences;say -f escapes
 files;0;1;refuses at the end;say -f refused
 files;1;1;resets at once;slam
-files;1;1;takes a byte and closes;say -n 1
 files;1;0;takes 100 kB and closes;say -n 100000
 files;1;1;takes 100 kB and answers;say -n 100000 -f receipt
 files;-;1;takes 100 kB and stays;linger -n 100000
 files;-;1;talks from the start and does not listen;talk -f long
 files;0;1;talks from the start and listens;chat -f long
 files;0;1;refuses from the start, again and again;chat -f refused
+files;1;1;closes before it has accepted;leave
+requests;;;closes before it has accepted;leave
 requests;;;answers at random;noise -n 4
 requests;;;never ends its answer;endless -n 4 -f long
 requests;;;sends a byte more;say -n 4 -f eleven
 requests;;;talks and does not listen;talk -f long
-requests;;;talks and listens;chat -f long
 requests;;;says nothing and stays;linger -n 4
 requests;;;resets at once;slam
-requests;;;takes a byte and closes;say -n 1
 requests;;;sends nothing;say -n 4
 requests;;;stays when it has answered;linger -n 4 -f eleven
 END
 
-it 'zcc and a server that closes before it has accepted: exit status 1; a receipt in single bytes is one'; ( begin
-	for options in tiny '--json file' '-P 2 file' '--raw file' '--request 10 -n 2'; do
-		start_peer answer leave
-		ends 1 $options
-	done
+it 'a receipt in single bytes is one; a word of a refusal is repeated; an answer that is none has what to do'; ( begin
 	start_peer answer bytes -f receipt
 	exits 0 "$BIN/zcc" -s 0 -p "$PORT" file
 	no_warning err
 	grep -q "all bytes sent were received" out
-	kill $PEER
+	start_peer answer say -f word
+	ends 1 --json -P 2 tiny
+	one_line err
+	grep -qx "zcc: 127.0.0.1:$PORT: rejected: abcdefghijklmno" err
+	grep -q "\"error\":\"127.0.0.1:$PORT: rejected: abcdefghijklmno\"" out
+	start_peer answer say -f escapes
+	ends 1 tiny
+	grep -q "^zcc: 127.0.0.1:$PORT: the server's answer is not a receipt, it .*: use --raw " err
 ); ok
-# A word of a refusal is repeated, another is not.
-no_receipt='the server.s answer is not a receipt, it .*: use --raw .*'
-while IFS=';' read -r status line says; do
-	beside "an answer of '$line': exit status $status${says:+, and one line that says what is wrong}"; ( begin
-		ln -s ../tiny .
-		printf '%s\n' "$line" >line
-		start_peer answer say -f line
-		ends "$status" tiny
-		[ -n "$says" ] || exit 0
-		ends "$status" --json -P 2 tiny
-		one_line err
-		grep -Eqx "zcc: 127.0.0.1:$PORT: $says" err
-		grep -q "\"error\":\"127.0.0.1:$PORT: ${says%%[.,]*}" out
-	) & later
-done <<END
-1;;$no_receipt
-1;refused=abcdefghijklmnop;$no_receipt
-1;refused=abcdefghijklmno;rejected: abcdefghijklmno
-0;bytes=1 seconds=1000000000 load=100 cpus=8192 uncertainty=100 slowed=-100 another=key that=is_not known=1;
-END
 together
 finish

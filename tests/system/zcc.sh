@@ -127,7 +127,6 @@ while IFS=';' read -r how peer options title line; do
 		kill -USR1 "$PEER" 2>/dev/null || :
 	) & later
 done <<END
-fails;-f;--timeout 0.2 file;--timeout: a server that takes no connection;cannot connect to 0 port [0-9]*: Connection timed out
 breaks;-l 100000 -R;-n 1000 file;a server that goes away;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
 fails;-l 100000 -R;-q -n 1000 file;-q: a server that goes away, and no rate for scripts;$server \\(closed\\|reset\\) the connection after [0-9]* bytes.*
 breaks;-R;tiny;a server that resets the connection when it has all;$server reset the connection after 1 byte: is it a zcs --reply?

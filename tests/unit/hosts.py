@@ -185,6 +185,7 @@ def test_output():
         (ran("a", printed()), "zcc printed no report"),
         (ran("a", good + b"[", "zcc: why\nbye\npdsh@x: a: ssh exited"), "zcc: why"),
         (ran("a", good, "zcc: " + "y" * 999), "zcc: " + "y" * 295),
+        (ran("a", b""), "zcc: the host did not start it: check the host and 'engine'"),
         (ran("a", b"", "pdsh@x: execvp no failed: No such file\npdsh@x: a: no exited"), "pdsh@x: execvp no failed: No such file"),
     ):
         result = hosts_report.connection_result(ran("r", printed(group(1, 9)), tool="zcs"), run, "a")

@@ -6,7 +6,6 @@
  *		-a	listens on every address, IPv4 and IPv6
  *		-w FILE	stores what came
  *		-r TEXT	answers with this at the end of stream (\n at its end is a newline)
- *		-g N	sends that many bytes before it reads
  *		-b FILE	sends this file before it reads
  *		-e	sends back all that it reads
  *		-x	closes its sending side before it reads
@@ -15,9 +14,7 @@
  *		-k	neither answers nor closes before SIGUSR1
  *		-l N	closes after that many bytes
  *		-R	resets the connection when it closes
- *		-h	prints the headers of the wire: `loops N`, `files N`, `length N`
  *		-n N	takes N connections; all but the last are just read, or echoed, by processes of their own
- *		-f	takes none: as many wait already as may
  *	net reply [-2 | -f | -h | -p | -R | -q]
  *		the protocol of 1999: a client that sends a length gets that many bytes and the end
  *		-2	writes in two pieces after a first byte, and closes when all is acknowledged: Nagle's
@@ -367,7 +364,7 @@ static const struct command {
 	int args;
 	void (*run)(void);
 } commands[] = {
-	{"serve", "aw:r:g:b:exd:skl:Rhn:f", 0, serve},
+	{"serve", "aw:r:b:exd:skl:Rn:", 0, serve},
 	{"reply", "2fhpRq", 0, reply},
 	{"answer", "f:n:", 1, answer},
 	{"send", "d:ckR", 1, send_stdin},

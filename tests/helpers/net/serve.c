@@ -35,21 +35,6 @@ static int listen_at(bool everywhere, int backlog, struct sockaddr_in *a)
  * serve
  */
 
-/* A server without room for one more connection: its own wait to be accepted. */
-static void serve_nobody(void)
-{
-	struct sockaddr_in a;
-	int i;
-
-	/* cppcheck-suppress leakReturnValNotUsed ; open until the program ends */
-	listen_at(false, 0, &a);
-	for (i = 0; i < 4; i++)
-		dial(&a, SOCK_NONBLOCK, 0);
-	printf("port %d\n", ntohs(a.sin_port));
-	until_usr1();
-	exit(0);
-}
-
 /* Takes `n` connections, returns the last of them.  A receive buffer made smaller later would drop what is in flight. */
 static int accept_last(long n)
 {
@@ -95,39 +80,6 @@ static unsigned segments_in(int sock)
 	return ti.tcpi_data_segs_in;
 }
 
-/* The wire, read the slow way.  Returns how many bytes there are until the next header. */
-static uint64_t print_headers(const unsigned char *p, size_t n)
-{
-	static const char *const name[] = {"loops", "files", "length"};
-	static uint64_t files, body, value;
-	static int have, expect; /* expect: an index of name[] */
-	size_t skip;
-
-	for (; n > 0; p++, n--) {
-		if (body > 0) {
-			skip = body < n ? (size_t)body : n;
-			body -= skip;
-			p += skip - 1;
-			n -= skip - 1;
-			continue;
-		}
-		value = value << 8 | *p;
-		if (++have < 4)
-			continue;
-		printf("%s %llu\n", name[expect], (unsigned long long)value);
-		if (expect == 1)
-			files = value;
-		else if (expect == 2) {
-			body = value;
-			files--;
-		}
-		expect = files > 0 ? 2 : 1;
-		have = 0;
-		value = 0;
-	}
-	return body;
-}
-
 static void put_escaped(int sock, const char *text)
 {
 	const char *nl;
@@ -156,18 +108,12 @@ static ssize_t take(int sock)
 	static unsigned char buf[1 << 16];
 	FILE *out = has('w') ? fopen(option['w'], "w") : NULL;
 	const long limit = number('l', -1), ms = number('d', 0);
-	uint64_t body = 0; /* bytes to come before the next header */
 	long bytes = 0;
 	ssize_t n = 0;
 
 	while (limit < 0 || bytes < limit) {
 		sleep_ms(ms);
-		/* What is neither stored nor sent back need not be copied: MSG_TRUNC drops it, see tcp(7). */
-		if (body > sizeof(buf) && out == NULL && !has('e') && ms == 0)
-			/* cppcheck-suppress nullPointer ; nothing is stored */
-			n = recv(sock, NULL, (size_t)body, MSG_TRUNC);
-		else
-			n = read(sock, buf, ms > 0 ? 500 : sizeof(buf));
+		n = read(sock, buf, ms > 0 ? 500 : sizeof(buf));
 		if (n <= 0)
 			break;
 		bytes += n;
@@ -175,8 +121,6 @@ static ssize_t take(int sock)
 			break;
 		if (out != NULL)
 			fwrite(buf, 1, (size_t)n, out);
-		if (has('h'))
-			body = print_headers(buf, (size_t)n);
 	}
 	if (out != NULL)
 		fclose(out);
@@ -190,10 +134,7 @@ void serve(void)
 	int sock;
 
 	signal(SIGUSR1, on_usr1);
-	if (has('f'))
-		serve_nobody();
 	sock = accept_last(number('n', 1));
-	put_zeros(sock, (uint64_t)number('g', 0));
 	if (has('b'))
 		put_file(sock, option['b']);
 	if (has('x'))
