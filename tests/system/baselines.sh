@@ -81,8 +81,11 @@ while again; do ( begin
 rm -f counts_per_sec
 it 'cyclesoak --setting, --prepare, --conclude: the soakers run beside COMMAND alone'; ( begin; need ps
 	see='ps -o comm= --ppid $PPID' BUSY_TURNS=0 # what is measured does not matter
-	soaking "$cyclesoak" -r 1 --setting "a=$see >>others" --setting "b=$see >>others" \
+	cp good counts_per_sec # a setting has baselines of its own
+	soaking "$cyclesoak" -r 1 --json --setting "a=$see >>others" --setting "b=$see >>others" \
 	    --prepare "$see >>others" --conclude "$see >>others" -- "$see >>ran"
+	rm counts_per_sec
+	not grep '"baseline":"file"' out
 	grep zc-keeper ran || skip_check 'the machine is busy'
 	not grep zc-keeper others
 ); ok
