@@ -154,6 +154,9 @@ it 'cyclesoak --output FILE: the report goes there, the command keeps stdout; no
 it 'cyclesoak --idle COMMAND, started by a program that ignores SIGCHLD: it ends, with its status'; ( begin
 	exits 3 timeout -k 5 60 env --ignore-signal=CHLD $loadless "$real" --idle sh -c 'exit 3'
 ); ok
+it 'cyclesoak COMMAND passes SIGUSR1, which would end it, to the command, and has its status'; ( begin
+	exits 9 "$unmeasured" --idle sh -c 'trap "exit 9" USR1; kill -USR1 $PPID; while :; do sleep 0.05; done'
+); ok
 # On a terminal: a command counts the SIGINT of one Ctrl-C, which cyclesoak gets late.
 cat >terminal.py <<'END'
 import os, pty, signal, sys
