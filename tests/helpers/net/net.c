@@ -44,7 +44,7 @@
  *		deaf	the stream, and no reading; resets after 300 ms, or what -d says
  *		halves	closes one side, the other, and both, after each byte of the stream, and goes on
  *		offsets	after each byte of the stream, as after none: the end, then a reset
- *		ask-and-reset, visit	resets, or ends, after the stream, one connection after the other
+ *		ask-and-reset	resets after the stream, one connection after the other
  *		hold	opens all connections, sends each the stream and prints `held N`; then `said TEXT` or `closed`
  *			for each that ends, and ends with the last; with -d each gets a byte more after each such
  *			pause, with -u this byte of the stream is urgent
@@ -299,7 +299,7 @@ static void attack_by_windows(void)
 		reset(dialled[i]);
 }
 
-/* halves, offsets, ask-and-reset and visit: the stream, or its begin, on one connection after the other */
+/* halves, offsets and ask-and-reset: the stream, or its begin, on one connection after the other */
 static void attack_by_streams(void)
 {
 	static const int how[] = {SHUT_RD, SHUT_WR, SHUT_RDWR};
@@ -375,7 +375,6 @@ static const struct command {
 	{"halves", ATTACK, 1, attack_by_streams},
 	{"offsets", ATTACK, 1, attack_by_streams},
 	{"ask-and-reset", ATTACK, 1, attack_by_streams},
-	{"visit", ATTACK, 1, attack_by_streams},
 	{"hold", ATTACK, 1, attack_hold},
 };
 
