@@ -183,6 +183,8 @@ def test_output():
         (ran("a", text, "x" * (1 << 20) + "yz"), "zcc printed more than 16 MiB, or messages of more than 1 MiB"),
         (ran("a", text.replace(b'"bytes": 1000', b'"bytes": -1')), "zcc printed an impossible 'end.sum_sent.bytes'"),
         (ran("a", printed()), "zcc printed no report"),
+        (ran("a", printed(status="124")), "zcc was ended: it ran longer than 'limit'"),
+        (ran("a", b"zc-hosts: started\n"), "zcc failed: exit status unknown"),
         (ran("a", good + b"[", "zcc: why\nbye\npdsh@x: a: ssh exited"), "zcc: why"),
         (ran("a", good, "zcc: " + "y" * 999), "zcc: " + "y" * 295),
         (ran("a", b""), "zcc: the host did not start it: check the host and 'engine'"),
