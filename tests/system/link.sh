@@ -112,19 +112,6 @@ for mtu in 576 1500 $(scale '' '1280 9000 65535'); do
 		done; done
 	) & later
 done
-beside '--mss: no larger segment is sent or asked for'; ( begin
-	hosts
-	start_zcs
-	for v in $(families); do
-		start_zcc a -s $(of A $v) --mss 600 -t 60 --pace 2m -I 0.1
-		flow a
-		met() { $A ss -tni state established "sport = :$PORT" | grep -q ' rcvmss:588 '; }
-		wait_until met
-		has_socket ' mss:588 .* advmss:588 '
-		zcc_ends a 143 TERM
-		[ "$(sent_of 'MSS, bytes' a.out)" -eq 588 ]
-	done
-) & later
 beside 'a link-local address with its scope, of the other host and of the own one, by --bind-dev too'; ( begin
 	hosts
 	start_zcs
