@@ -184,7 +184,8 @@ it 'zc-hosts -, instrument idle: FILE is standard input, IPv6 addresses have the
 	grep -q '^1 connection in 1 round, 0 failed; ' out
 	grep -q '^host .* unsoaked load ' out
 	# A busy machine leaves no idle time to be measured, of which zcs has the reason.
-	all 1 '.receiver_host | (.instrument == "idle" and .load_percent != null) or (.no_load_text | test("^--idle: |busy"))'
+	all 1 '.receiver_host | (.instrument == "idle" and .load_percent != null) or (.no_load_text | test("^--idle: "))' ||
+	    { grep -q 'other programs kept the CPUs busy' out; skip_check 'the machine is busy'; }
 	all 1 '.sender_host | has("instrument") | not'
 ); ok
 
