@@ -4,33 +4,16 @@
 #include "lib/load/kernel.h"
 #include "lib/load/soaker.h"
 
-static bool never_busy; /* the machine */
-
-/* Reads the times of CPUs that do nothing, which takes a millisecond. */
-static int read_idle(const struct cpus *cpus, cpu_times *at, uint64_t *ns)
-{
-	const uint64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + 1000000;
-	int i;
-
-	*ns = raw_ns();
-	memset(at, 0, ((size_t)cpus->n + 1) * sizeof(*at));
-	for (i = 0; i <= cpus->n; i++)
-		at[i][CPU_IDLE] = (i < cpus->n ? 1 : cpus->n) * ((double)*ns / 1e9);
-	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
-		;
-	return cpus->n;
-}
-
 /*
  * A machine whose time goes on by a microsecond, of this thread, with each look at the clock, and by each sleep; a fifth
  * of its idle time is iowait.
  */
-static struct {
+static struct machine {
 	bool is_on;
 	double others;               /* the share of the time that other programs have */
 	bool is_blind, is_still;     /* the columns do not have this thread's work, or anything */
 	bool is_silenced, is_asleep; /* the clock is, or does not see what ends a sleep */
-	int missing, bound; /* a CPU without columns, and that of this thread; -1: none, all */
+	int missing, bound; /* a CPU without columns, and that of this thread; 0: none, all */
 	unsigned denied;    /* a set of CPUs */
 	const char *columns, *clock; /* why there are none; NULL: there are */
 	int reads, turns, clocks;    /* readings of the clock; turns; clocks that are open */
@@ -56,8 +39,8 @@ static struct idle_clock_cpu clock_counts[8];
 static void pass(uint64_t ns)
 {
 	the.now += ns;
-	the.slept |= the.bound >= 0 ? 1u << the.bound : 0;
-	if (!the.is_asleep && the.bound >= 0)
+	the.slept |= the.bound > 0 ? 1u << the.bound : 0;
+	if (!the.is_asleep && the.bound > 0)
 		clock_counts[the.bound].interrupts++;
 }
 
@@ -102,7 +85,7 @@ static int run_on(int cpu)
 #define sched_getaffinity(p, n, set)                                                               \
 	(the.is_on ? (memset(set, 77, n), 0) : (sched_getaffinity)(p, n, set))
 #define sched_setaffinity(p, n, set)                                                               \
-	(the.is_on ? the.bound = *(const char *)(set) == 77 ? -1 : 0                               \
+	(the.is_on ? the.bound = *(const char *)(set) == 77 ? 0 : 1                                \
 		   : (sched_setaffinity)(p, n, set))
 #define device_lock(fd, seconds)  (the.turns += (fd) >= 0)
 #define busiest_find()            "; BUSIEST"
@@ -113,9 +96,7 @@ static int run_on(int cpu)
 #define idle_clock_seconds(c, cpu, n)                                                              \
 	(the.is_on ? idle_seconds(false) : (idle_clock_seconds)(c, cpu, n))
 #define cpu_times_read(cpus, whole, at, ns)                                                        \
-	(the.is_on    ? read_columns(cpus, at, ns)                                                 \
-	 : never_busy ? read_idle(cpus, at, ns)                                                    \
-		      : (cpu_times_read)(cpus, whole, at, ns))
+	(the.is_on ? read_columns(cpus, at, ns) : (cpu_times_read)(cpus, whole, at, ns))
 
 /* The part itself, for what it has of its own. */
 #include "lib/load/idle.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
@@ -184,45 +165,34 @@ static void test_deviation(void)
 /* CPU 0 of this machine, by a mean of readings and by one that follows. */
 static void test_readings(void)
 {
-	const struct instrument in = {.whole = false};
-	const struct cpus first = {1, {0}};
+	struct instrument in = {.whole = false};
+	const struct cpus first = {1, {0}}, both = {2, {0, CPUS_MAX - 1}};
 	const double tick = 1 / (double)sysconf(_SC_CLK_TCK), even[] = {0, 0.25, 0.5, 2.75};
 	const uint64_t begun = raw_ns();
-	struct load_sample mean[2], last[2];
+	struct load_sample mean[3], last[3];
 	cpu_mask all;
 
 	sched_getaffinity(0, sizeof(all), all);
 	ok(near(cut_variance(even, 1, 9), 1.0 / 12) && near(cut_variance(even, 4, 4), 1.0 / 12) &&
 		   near(cut_variance(even, 4, 1), 1.0 / 12 / 16),
 	   "readings that are whole steps apart err like one, and those that divide a step by the part");
-	read_all(&in, &first, mean, true);
-	read_all(&in, &first, last, false);
-	ok(mean[0].time > (double)begun / 1e9 && last[0].time - mean[0].time > 4e-3 &&
-		   near(last[0].cut, tick * tick / 12) && near(last[1].cut, last[0].cut) &&
-		   mean[0].cut < last[0].cut / 2,
-	   "the readings are spread over a tick");
 	cpu_bind(0);
 	read_all(&in, &first, mean, true);
 	sched_setaffinity(0, sizeof(all), all);
 	ok(mean[0].own > 0 && mean[0].own < 1 && mean[1].own == mean[0].own,
 	   "what the readings of a baseline take of a CPU is counted, to be omitted");
-}
-
-/* A machine of which one CPU does nothing, while the thread that reads it is elsewhere. */
-static void test_elsewhere(void)
-{
-	const struct instrument in = {&by_idle_time, .online = CPUS_MAX};
-	struct calibration c = {.cpus = {1, {CPUS_MAX - 1}}};
-	double one;
-
-	never_busy = true;
-	baseline_measure(&in, &c, 0, NULL);
-	never_busy = false;
-	one = c.cpu[0].tasks;
-	ok(fabs(c.all.tasks) < 0.001 && fabs(one) < 0.001,
-	   "what is read elsewhere is not omitted: a CPU that does nothing was busy for %g, and all of them for %g",
-	   one, c.all.tasks);
-	free(c.cpu);
+	read_all(&in, &first, last, false);
+	ok(mean[0].time > (double)begun / 1e9 && last[0].time - mean[0].time > 4e-3 &&
+		   near(last[0].cut, tick * tick / 12) && near(last[1].cut, last[0].cut) &&
+		   mean[0].cut < last[0].cut / 2,
+	   "the readings are spread over a tick");
+	read_all(&in, &(const struct cpus){1, {CPUS_MAX - 1}}, mean, true);
+	ok(mean[0].own == 0 && mean[1].own == 0, "what is read elsewhere is not omitted");
+	read_all(&in, &both, mean, false);
+	in.whole = true;
+	read_all(&in, &both, last, false);
+	ok(near(mean[2].cut, 2 * mean[0].cut) && near(last[2].cut, last[0].cut),
+	   "a sum of lines of /proc/stat has the steps of each, and the kernel's sum those of one");
 }
 
 /* CPUs that go offline. */
@@ -239,20 +209,6 @@ static void test_away(void)
 	   "a CPU that stays online has the same number");
 	read_all(&in, &both, later, false);
 	ok(later[2].limits.now == UNSAFE_CPU_OFFLINE, "a CPU that is offline is a reason");
-}
-
-/* Two CPUs of this machine, of two that are online and of more: the sum of two lines, or a line. */
-static void test_width(void)
-{
-	const struct cpus both = {2, {0, 8191}};
-	struct instrument in = {.whole = false};
-	struct load_sample lines[3], line[3];
-
-	read_all(&in, &both, lines, false);
-	in.whole = true;
-	read_all(&in, &both, line, false);
-	ok(near(lines[2].cut, 2 * lines[0].cut) && near(line[2].cut, line[0].cut),
-	   "a sum of lines of /proc/stat has the steps of each, and the kernel's sum those of one");
 }
 
 /* CPU 0 has been idle for 2 s, and was for 3 s before.  CPU 8191 is not there. */
@@ -342,55 +298,62 @@ static void test_sources(void)
 static void test_trial(void)
 {
 	static const struct {
-		const char *title, *program;
+		const char *title;
+		struct machine machine;
+		const char *want, *program;
 		const struct instrument_kind *kind;
-		double others;
-		bool is_blind, is_still, is_silenced, is_asleep;
-		int missing;
-		unsigned denied, lacks;
-		const char *columns, *clock, *want;
+		unsigned lacks;
 	} rows[] = {
-#define ROW(title, ...) {title, "zcc", &by_idle_time, .missing = -1, __VA_ARGS__}
-#define CLOCK_ROW(title, ...)                                                                      \
-	{                                                                                          \
-		title, "zcc", &by_clock, .missing = -1, __VA_ARGS__                                \
-	}
-		ROW("a kernel that counts", .want = "columns"),
-		ROW("other programs that go on", .others = 0.3, .want = "columns"),
-		ROW("one CPU of the two", .denied = 8, .want = "columns"),
-		ROW("no time to sleep", .others = 1, .lacks = UNSAFE_BASELINE_BUSY,
-		    .want = "--idle: CPU 5 never sleeps, since programs run, spin or soak there: "
-			    "give --wait-idle SECS; BUSIEST"),
-		ROW("too many programs", .others = 0.5, .is_blind = true,
-		    .lacks = UNSAFE_BASELINE_BUSY,
-		    .want = "--idle: the machine is busy, or others measure now: they had 50% of a "
-			    "CPU in a trial: give --wait-idle SECS; BUSIEST"),
-		{"no time to sleep on a server", "zcs", &by_idle_time, 1, .missing = -1,
+		{"a kernel that counts", .want = "columns"},
+		{"other programs that go on", {.others = 0.3}, .want = "columns"},
+		{"one CPU of the two", {.denied = 8}, .want = "columns"},
+		{"no time to sleep",
+		 {.others = 1},
+		 .lacks = UNSAFE_BASELINE_BUSY,
+		 .want = "--idle: CPU 5 never sleeps, since programs run, spin or soak there: "
+			 "give --wait-idle SECS; BUSIEST"},
+		{"too many programs",
+		 {.others = 0.5, .is_blind = true},
+		 .lacks = UNSAFE_BASELINE_BUSY,
+		 .want = "--idle: the machine is busy, or others measure now: they had 50% of a "
+			 "CPU in a trial: give --wait-idle SECS; BUSIEST"},
+		{"no time to sleep on a server",
+		 {.others = 1},
+		 .program = "zcs",
 		 .lacks = UNSAFE_BASELINE_BUSY,
 		 .want = "--idle: CPU 5 never sleeps, since programs run, spin or soak there: start "
 			 "again when they rest; BUSIEST"},
-		ROW("columns that stand still", .is_still = true, .lacks = UNSAFE_NOT_MEASURED,
-		    .want = UNCOUNTED("5") "try -c"),
-		{"a CPU without columns", "cyclesoak", &by_idle_time, .missing = 3,
+		{"columns that stand still",
+		 {.is_still = true},
+		 .lacks = UNSAFE_NOT_MEASURED,
+		 .want = UNCOUNTED("5") "try -c"},
+		{"a CPU without columns",
+		 {.missing = 3},
+		 .program = "cyclesoak",
 		 .want = UNCOUNTED("3") "omit --idle"},
-		ROW("columns that lack work, and no clock", .is_blind = true, .clock = NO_CLOCK,
-		    .want = "--idle: the kernel does not measure the idle time of CPU 5; " NO_CLOCK
-			    "; or try -c"),
-		ROW("columns that lack work", .is_blind = true, .want = "clock"),
-		ROW("no columns", .columns = NO_COLUMNS, .want = "clock"),
-		ROW("neither", .columns = NO_COLUMNS, .clock = NO_CLOCK,
-		    .want = "--idle: " NO_COLUMNS "; " NO_CLOCK "; or try -c"),
-		ROW("no CPU for this thread", .denied = 40,
-		    .want = "--idle: this program may run on none of the measured CPUs: check the "
-			    "cpuset, or choose others by --on-cpus; this program may not run on CPU "
-			    "3: check the cpuset, or choose others by --on-cpus; or try -c"),
-		CLOCK_ROW("a clock that counts", .want = "clock"),
-		CLOCK_ROW("no clock", .clock = NO_CLOCK, .want = CLOCK_ONLY NO_CLOCK),
-		CLOCK_ROW("a clock that is silenced", .is_silenced = true,
-			  .lacks = UNSAFE_NOT_MEASURED, .want = CLOCK_ONLY SILENCED),
-		CLOCK_ROW("a clock that sees no interrupts", .is_asleep = true,
-			  .want = CLOCK_ONLY "BPF programs do not see the interrupts that end the "
-					     "sleep of CPU 5"),
+		{"columns that lack work, and no clock",
+		 {.is_blind = true, .clock = NO_CLOCK},
+		 .want = "--idle: the kernel does not measure the idle time of CPU 5; " NO_CLOCK
+			 "; or try -c"},
+		{"columns that lack work", {.is_blind = true}, .want = "clock"},
+		{"no columns", {.columns = NO_COLUMNS}, .want = "clock"},
+		{"no CPU for this thread",
+		 {.denied = 40},
+		 .want = "--idle: this program may run on none of the measured CPUs: check the "
+			 "cpuset, or choose others by --on-cpus; this program may not run on CPU "
+			 "3: check the cpuset, or choose others by --on-cpus; or try -c"},
+		{"a clock that counts", .kind = &by_clock, .want = "clock"},
+		{"no clock", {.clock = NO_CLOCK}, .kind = &by_clock, .want = CLOCK_ONLY NO_CLOCK},
+		{"a clock that is silenced",
+		 {.is_silenced = true},
+		 .kind = &by_clock,
+		 .lacks = UNSAFE_NOT_MEASURED,
+		 .want = CLOCK_ONLY SILENCED},
+		{"a clock that sees no interrupts",
+		 {.is_asleep = true},
+		 .kind = &by_clock,
+		 .want = CLOCK_ONLY "BPF programs do not see the interrupts that end the sleep of "
+				    "CPU 5"},
 	};
 	const struct cpus cpus = {2, {3, 5}};
 	char *const name = program_invocation_short_name;
@@ -399,27 +362,19 @@ static void test_trial(void)
 	size_t i;
 
 	for (i = 0; i < LENGTH(rows); i++) {
-		memset(&the, 0, sizeof(the));
 		memset(clock_counts, 0, sizeof(clock_counts));
+		the = rows[i].machine;
 		the.is_on = true;
-		the.others = rows[i].others;
-		the.is_blind = rows[i].is_blind;
-		the.is_still = rows[i].is_still;
-		the.is_silenced = rows[i].is_silenced;
-		the.is_asleep = rows[i].is_asleep;
-		the.missing = rows[i].missing;
-		the.denied = rows[i].denied;
-		the.columns = rows[i].columns;
-		the.clock = rows[i].clock;
-		the.bound = -1;
-		in = (struct instrument){.kind = rows[i].kind};
-		program_invocation_short_name = (char *)rows[i].program;
+		in = (struct instrument){.kind = rows[i].kind != NULL ? rows[i].kind
+								      : &by_idle_time};
+		program_invocation_short_name = (char *)(rows[i].program != NULL ? rows[i].program
+										 : "zcc");
 		why = start(&in, &cpus);
 		program_invocation_short_name = name;
 		is(why != NULL ? why : in.kind->source, rows[i].want,
 		   "%s: idle time is measured, or not", rows[i].title);
-		ok(in.missing == rows[i].lacks && the.bound == -1 &&
-			   the.turns == (rows[i].missing < 0) &&
+		ok(in.missing == rows[i].lacks && the.bound == 0 &&
+			   the.turns == (the.missing == 0) &&
 			   (in.clock != NULL) == (strcmp(rows[i].want, "clock") == 0) &&
 			   the.clocks == (in.clock != NULL) &&
 			   (in.clock == NULL || the.slept == 40),
@@ -431,5 +386,5 @@ static void test_trial(void)
 	the.is_on = false;
 }
 
-TESTS(test_baseline, test_deviation, test_readings, test_elsewhere, test_away, test_width,
-      test_clock, test_sources, test_messages, test_trial)
+TESTS(test_baseline, test_deviation, test_readings, test_away, test_clock, test_sources,
+      test_messages, test_trial)
