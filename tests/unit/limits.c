@@ -38,7 +38,6 @@ static void test_unmeasured(void)
 		{UNSAFE_STEAL | UNSAFE_WEIGHT, {"", ""}},
 		{0, {"", ""}},
 	};
-	const char *text;
 	size_t i;
 	int k;
 
@@ -51,15 +50,6 @@ static void test_unmeasured(void)
 	}
 	for (i = 0; i < LENGTH(no_load); i++)
 		ok(is_short(no_load[i].text), "'%s' takes three lines", no_load[i].word);
-	ok(strstr(no_load_text("soakers"), "--on-cpus") != NULL,
-	   "where soakers could not be started --on-cpus may help, as in a small cpuset");
-	text = no_load_text("jump");
-	ok(strstr(text, "-C") == NULL, "idle time has no calibration that would help");
-	for (k = 0; k < 2; k++) {
-		text = no_load_text(k == 0 ? NO_LOAD_HELD : NO_LOAD_BASELINE);
-		ok(strstr(text, "-c") == NULL,
-		   "where other programs are in the way -c is no help: %s", text);
-	}
 }
 
 static void test_between(void)

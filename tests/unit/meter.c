@@ -15,26 +15,17 @@ int nanosleep(const struct timespec *t, struct timespec *left)
 			       t->tv_sec > 0 || t->tv_nsec > longest.tv_nsec ? &longest : t, left);
 }
 
-static struct {
-	bool starts, is_starved; /* the instrument, and its CPU */
-	struct instrument in;
-	struct calibration file;
-} machine; /* on which a meter starts */
+static struct machine {
+	bool starts, has_file, parks, is_starved; /* the instrument, and its CPU */
+	pid_t holder;                             /* who soaks; 0: nobody */
+} machine;                                        /* on which a meter starts */
 
 static int locks; /* that are held */
 static bool is_unlocked,
 	is_past; /* a sample was read without, or a look was due before it was asked for */
 
-static void prepare(struct gauge *g)
-{
-	g->calibration = machine.file;
-}
-
-static bool start(struct gauge *g)
-{
-	g->instrument = machine.in;
-	return machine.starts;
-}
+static void prepare(struct gauge *g);
+static bool start(struct gauge *g);
 
 /* The part itself, without other threads that read. */
 #define pthread_rwlock_init(lock, attributes) (locks = 0)
@@ -261,68 +252,85 @@ static void test_idle(void)
 	meter_stop(&m);
 }
 
+static void prepare(struct gauge *g)
+{
+	g->calibration = (struct calibration){.cpus.n = 1, .kind = &kind};
+	if (machine.has_file)
+		g->calibration.cpu = &baseline;
+}
+
+static bool start(struct gauge *g)
+{
+	g->instrument = (struct instrument){.kind = &kind,
+					    .parks = machine.parks,
+					    .soaker = soaker,
+					    .holder = {machine.holder - 1, "other"}};
+	return machine.starts;
+}
+
+#define BUSY  "the load is not measured: CPU 0 was fully busy at the start: zcs tries"
+#define OTHER "the load is not measured: other (pid 6) soaks the CPUs: stop it"
+
 /* How a meter starts: its state, whether it counts, how long it need not look, its baseline, and what it prints. */
 static void test_start(void)
 {
 	static const struct {
 		const char *title;
-		bool starts, has_file, parks, is_starved;
-		pid_t holder; /* -1: none */
+		struct machine machine;
+		bool has_baseline;
 		const char *want, *line;
 	} rows[] = {
-		{"nothing starts", false, false, false, false, -1, "0, counts 0, period 0, in 0 s",
+		{"nothing starts", .want = "0 0 0, 0 s"},
+		{"idle time", {.starts = true}, true, "3 1 1, 0 s", ""},
+		{"idle time of a busy CPU",
+		 {.starts = true, .is_starved = true},
+		 false,
+		 "3 1 1, 0 s",
+		 BUSY},
+		{"soakers", {.starts = true, .parks = true}, true, "0 0 0, 0 s", ""},
+		{"a file",
+		 {.starts = true, .parks = true, .has_file = true, .is_starved = true},
+		 true,
+		 "0 0 0, 0 s",
 		 ""},
-		{"idle time", true, false, false, false, -1, "3, counts 1, period 1, in 0 s", ""},
-		{"idle time of a busy CPU", true, false, false, true, -1,
-		 "3, counts 1, period 1, in 0 s",
-		 ": the load is not measured: CPU 0 was fully busy at the start: zcs tries"},
-		{"soakers that park", true, false, true, false, -1, "0, counts 0, period 0, in 0 s",
-		 ""},
-		{"soakers with a file", true, true, true, true, -1, "0, counts 0, period 0, in 0 s",
-		 ""},
-		{"soakers of a busy CPU", true, false, true, true, -1,
-		 "0, counts 0, period 0, in 60 s",
-		 ": the load is not measured: CPU 0 was fully busy at the start: zcs tries"},
-		{"soakers beside others", true, false, true, false, 7,
-		 "0, counts 0, period 0, in 0 s",
-		 ": the load is not measured: other (pid 7) soaks the CPUs: stop it"},
+		{"soakers of a busy CPU",
+		 {.starts = true, .parks = true, .is_starved = true},
+		 false,
+		 "0 0 0, 60 s",
+		 BUSY},
+		{"soakers beside others",
+		 {.starts = true, .parks = true, .holder = 7},
+		 false,
+		 "0 0 0, 0 s",
+		 OTHER},
 	};
 	const struct gauge_setup setup = {.what = "test"};
-	const struct calibration none = {.cpus.n = 1, .kind = &kind};
-	const char *printed_by;
+	const char *said;
 	uint64_t now;
 	size_t i;
 
 	for (i = 0; i < LENGTH(rows); i++) {
 		meter_init();
-		machine.file = rows[i].has_file ? m.gauge.calibration : none;
-		machine.in = (struct instrument){.kind = &kind,
-						 .parks = rows[i].parks,
-						 .soaker = soaker,
-						 .holder = {rows[i].holder, "other"}};
-		machine.starts = rows[i].starts;
-		machine.is_starved = rows[i].is_starved;
+		machine = rows[i].machine;
 		soaker->parked = 0;
 		m = (struct meter){.wanted = false};
 		locks = 9;
 		capture(STDERR_FILENO);
 		meter_start_or_die(&m, &setup);
-		printed_by = captured();
-		ok(rows[i].line[0] != '\0' ? strstr(printed_by, rows[i].line) != NULL
-					   : printed_by[0] == '\0',
-		   "%s: the line says why the load is not measured, if it is not", rows[i].title);
-		ok(m.wanted && locks == 0 &&
-			   soaker->parked == (rows[i].parks && rows[i].holder < 0) &&
-			   (m.gauge.baseline == BASELINE_FILE) == rows[i].has_file &&
-			   (m.gauge.calibration.cpu != NULL) ==
-				   (rows[i].has_file ||
-				    (rows[i].starts && rows[i].holder < 0 && !rows[i].is_starved)),
-		   "%s: there is a baseline, or not", rows[i].title);
+		said = captured();
 		now = now_ns();
-		is(text_of("%d, counts %d, period %u, in %.0f s", m.state, m.counts, m.last.period,
+		is(text_of("%d %d %u, %.0f s", m.state, m.counts, m.last.period,
 			   m.retry_ns > now ? seconds_between(now, m.retry_ns) : 0.0),
 		   rows[i].want, "%s: the state is that of the instrument", rows[i].title);
-		if (!rows[i].has_file)
+		ok(m.wanted && locks == 0 &&
+			   soaker->parked == (machine.parks && machine.holder == 0) &&
+			   (m.gauge.baseline == BASELINE_FILE) == machine.has_file &&
+			   (m.gauge.calibration.cpu != NULL) == rows[i].has_baseline &&
+			   (rows[i].line != NULL && rows[i].line[0] != '\0'
+				    ? strstr(said, rows[i].line) != NULL
+				    : said[0] == '\0'),
+		   "%s: there is a baseline, or a line says why not", rows[i].title);
+		if (!machine.has_file)
 			free(m.gauge.calibration.cpu);
 	}
 	machine.is_starved = false;

@@ -122,16 +122,6 @@ static const struct verdict *judged(const char *what, const char *instrument)
 	abort();
 }
 
-static void test_values(void)
-{
-	struct values v = {.n = 2, {3, 1}};
-
-	values_add(&v, NAN);
-	ok(values_median(&v) == 2, "the median of two values is their mean, and NAN is no value");
-	values_add(&v, 10);
-	ok(values_median(&v) == 3, "the median of three values is that in the middle");
-}
-
 static void test_all_pass(void)
 {
 	const struct verdict *v;
@@ -265,4 +255,4 @@ static void test_measures(void)
 	       "two rounds of one CPU; then without an instrument, and without devices");
 }
 
-TESTS(test_measures, test_values, test_all_pass, test_failures, test_not_run, test_unsafe)
+TESTS(test_measures, test_all_pass, test_failures, test_not_run, test_unsafe)
