@@ -50,6 +50,8 @@ static void test_unmeasured(void)
 	}
 	for (i = 0; i < LENGTH(no_load); i++)
 		ok(is_short(no_load[i].text), "'%s' takes three lines", no_load[i].word);
+	has(no_load_text("soakers"), "--on-cpus",
+	    "where soakers could not be started --on-cpus may help, as in a small cpuset");
 }
 
 static void test_between(void)
