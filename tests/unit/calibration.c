@@ -138,7 +138,8 @@ static void test_fit(void)
 		if (i == 1 || i == 2)
 			c.cpus.id[c.cpus.n - 1] = CPUS_MAX - 1;
 		describe_machine(c.machine, sizeof(c.machine));
-		c.machine[0] += i == 3;
+		if (i == 3)
+			c.machine[0]++;
 		file_replace_or_die(path, calibration_print, &c);
 		ok((died(find_or_die, path) == EXIT_FAILURE && strstr(printed, path) != NULL &&
 		    strstr(printed, why[i]) != NULL) == (i > 0),

@@ -47,6 +47,7 @@ static struct {
 
 static const char *start(struct instrument *in, const struct cpus *cpus)
 {
+	(void)cpus;
 	in->missing = the.missing;
 	in->holder.pid = the.holder - 1;
 	return the.why;
@@ -54,12 +55,14 @@ static const char *start(struct instrument *in, const struct cpus *cpus)
 
 static void stop(struct instrument *in)
 {
+	(void)in;
 	done_with.stops++;
 }
 
 static void read_nothing(const struct instrument *in, const struct cpus *cpus,
 			 struct load_sample *at, bool for_baseline)
 {
+	(void)in;
 	memset(at, 0, ((size_t)cpus->n + 1) * sizeof(*at));
 	at[cpus->n].time = at[0].time = ++done_with.time;
 	done_with.time += for_baseline;
@@ -427,7 +430,7 @@ static void test_wait_columns(void)
 	ok(strstr(waited((cpu_times){[CPU_IDLE] = 0.9, [CPU_USER] = 0.01}, 0),
 		  "took 10.0% of CPU 0") != NULL,
 	   "the CPUs that are measured are judged, and named, by what they did not rest");
-	is(strchr(printed, ':'),
+	is(strchrnul(printed, ':'),
 	   ": waiting for other programs, which take 10.0% of CPU 0 (--wait-idle)\n",
 	   "one line says what is waited for");
 	is(waited((cpu_times){[CPU_IDLE] = 0.9}, 1), "interrupted",

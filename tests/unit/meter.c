@@ -33,6 +33,8 @@ static double tasks;
 static void read_nothing(const struct instrument *in, const struct cpus *cpus,
 			 struct load_sample *at, bool for_baseline)
 {
+	(void)in;
+	(void)for_baseline;
 	at[0] = at[cpus->n] = (struct load_sample){.time = 1};
 }
 
@@ -42,6 +44,8 @@ static void stop_nothing(struct instrument *in)
 
 static void keep_tasks(const struct windows *w, int n, struct calibration *c)
 {
+	(void)w;
+	(void)n;
 	c->all.tasks = tasks;
 	c->cpu[0].spin = !machine.is_starved;
 }

@@ -305,6 +305,8 @@ static void test_profile(void)
 	symbols = "0000000000001000 T one\n";
 	the = (struct machine){.no_cycles = ENOENT, .rate = "100"};
 	p = open_two(&missing, &why);
+	if (p == NULL)
+		abort();
 	is(profile_event(p), "timer", "CPUs that are sampled by a timer: the event is called so");
 	sample(0, 7, 24);
 	sample(1, 7, 24);
