@@ -339,7 +339,7 @@ static void start_by_clock(void *never_idle)
 {
 	const struct gauge_setup setup = {.idle = never_idle != NULL ? IDLE_BY_BEST : IDLE_BY_CLOCK,
 					  .never_idle = never_idle != NULL};
-	struct gauge g;
+	struct gauge g = {.calibration.cpu = NULL};
 
 	gauge_prepare_or_die(&g, &setup);
 	gauge_start(&g, 1);

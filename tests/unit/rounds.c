@@ -107,6 +107,8 @@ static const char *save(char *path, const char *load, const char *unsafe)
 	const char *its;
 	int i, run;
 
+	if (f == NULL)
+		abort();
 	fprintf(f, "#zc-save 2\n" ID "#\truns: 2\n" ID "#\tmachine: zcc %s\n", load);
 	for (i = 0; i < 6; i++) {
 		run = i / 2 % 2 == 0 ? i % 2 : 1 - i % 2;
