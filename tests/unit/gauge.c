@@ -339,11 +339,13 @@ static void start_by_clock(void *never_idle)
 {
 	const struct gauge_setup setup = {.idle = never_idle != NULL ? IDLE_BY_BEST : IDLE_BY_CLOCK,
 					  .never_idle = never_idle != NULL};
-	struct gauge g = {.calibration.cpu = NULL};
+	struct gauge g;
 
 	gauge_prepare_or_die(&g, &setup);
 	gauge_start(&g, 1);
 }
+/* gcc's analyzer takes the child of died() for one that goes on: it does not see through this. */
+static void (*volatile start_or_die)(void *never_idle) = start_by_clock;
 
 /* Beside a file's baseline, and without any instrument. */
 static void test_rest(void)
@@ -356,7 +358,7 @@ static void test_rest(void)
 	int i;
 
 	the.why = "the instrument's reason";
-	ok(died(start_by_clock, NULL) == EXIT_FAILURE && died(start_by_clock, &g) == EXIT_FAILURE &&
+	ok(died(start_or_die, NULL) == EXIT_FAILURE && died(start_or_die, &the) == EXIT_FAILURE &&
 		   strstr(printed, the.why) != NULL,
 	   "an instrument that was asked for, and cannot start, is an error");
 	the.why = NULL;
