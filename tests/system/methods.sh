@@ -1,6 +1,6 @@
 #!/bin/sh
 # Each method of zcc and of zcs by each behaviour: what arrives, in pieces, corked, raw; peers that take or send nothing,
-# signals; and what is printed where io_uring(7) may not be used, or the kernel has no TLS.
+# signals; by which calls; and what is printed where io_uring(7) may not be used, or the kernel has no TLS.
 # tests/unit/sender.c has each size of a file and of a call, and faults.sh each call that fails.
 #
 # seconds: 5
@@ -41,6 +41,24 @@ for how in $receivers; do
 			{ u32 1 2 $n; head -c $n /dev/zero; u32 1; printf x; } | timeout 20 "$HELPERS/net" send -k "$PORT" |
 				grep -q "^bytes=$((n + 1)) "
 		done
+	) & later
+	beside "zcs -m $how: that call alone receives bodies, whole"; ( begin; need strace
+		[ "$how" != zerocopy ] || exit 0 # what it maps is no bytes of a call
+		launch zcs.out '*listening*' strace -y -ff -o trace -e trace=read,recvfrom,splice,io_uring_enter "$zcs" -1 -p 0 -m "$how"
+		read_port zcs.err
+		# In two pieces, so that it has to wait in a file.
+		{ u32 1 1 700001; head -c 400000 /dev/zero; sleep 0.2; head -c 300001 /dev/zero; } | "$HELPERS/net" send "$PORT" >receipt
+		grep -q '^bytes=700001 ' receipt
+		ended "$launched"
+		not grep 'io_uring_enter.* = -1 EEXIST' trace.* # as if another thread closed the ring
+		case $how in
+		recv) call='recvfrom(.*, 0, NULL' ;;
+		trunc) call='recvfrom(.*MSG_TRUNC' ;;
+		*) call=$how'(' ;; # those of a ring are not seen
+		esac
+		grep -hv nlmsg trace.* | sed -n 's/^\([a-z]*([0-9]*<socket:.*\) = \([0-9]*\)$/\2 \1/p' >came
+		grep -e " $call" came | cat came - | awk -v none="$([ "$how" != uring ] || echo 1)" '
+			{ n += $1 } END { print n + 0; exit !(none ? n == 0 : n == 2 * 700013 || n == 700013 + 700001) }'
 	) & later
 	# A stream, the milliseconds between its bytes, what the receipt begins with (- for no receipt), the line on stderr.
 	beside "zcs -m $how: whole streams, in single bytes too, have a receipt, others a line; it gives all back; SIGTERM ends it"; ( begin
@@ -125,6 +143,29 @@ for how in $senders; do
 		arrives 1 '' ../small
 		grep -qx 'segments 1' peer.out
 	) & later
+	beside "zcc -m $how -k: corked before the first byte of each pass, released after its last; its calls alone send"; ( begin; need strace
+		tracer='strace -ff -o trace'
+		arrives 2 -k ../file ../small
+		cat "$(grep -l MSG_MORE trace.* | head -n 1)" >sending
+		# The first of its calls sends, but for headers, which are sent by sendto().
+		case $how in
+		send) calls=pread64 ;;
+		write) calls='pread64 write' ;;
+		mmap) calls='mmap munmap newfstatat fstat' ;;
+		zerocopy) calls='pread64 poll recvmsg' ;;
+		uring*) calls='io_uring_enter io_uring_register sched_getaffinity' ;;
+		*) calls=$how ;;
+		esac
+		sed -n '/MSG_MORE/,/^shutdown/s/^\([a-z0-9_]*\)(.*/\1/p' sending | sort -u >made
+		grep -qx "${calls%% *}" made
+		not grep -vxE "sendto|setsockopt|shutdown|${SANITIZE:+madvise|}$(echo $calls | tr ' ' '|')" made
+		sed -n 's/^setsockopt(.*TCP_CORK, \[\([01]\)\], 4) = 0/cork \1/p
+			/MSG_MORE/,/^shutdown/{
+				/^\(sendfile\|sendto\|write\|splice\|io_uring_enter\)(.*/s//send/p
+				/^shutdown.*/s//shutdown/p
+			}' sending | uniq >order
+		printf 'cork 1\nsend\ncork 0\ncork 1\nsend\ncork 0\nshutdown\n' | diff - order
+	) & later
 	beside "zcc -m $how: SIGINT ends it with a report on which both ends agree"; ( begin
 		# A second after the signal zcc waits no more: little is to be on its way then.
 		start_zcs -1 -I 0.05
@@ -179,16 +220,6 @@ beside 'zcc -m mmap: a file that cannot be mapped is an error that has the reaso
 	fails "^zcc: $unmapped: -m mmap cannot send it: No such device$" "$zcc" -s 0 -p "$PORT" -m mmap -n 1 $unmapped
 ) & later
 how=send
-beside 'zcc -k: corked before the first byte of each pass, released after its last'; ( begin; need strace
-	tracer='strace -ff -o trace'
-	arrives 2 -k ../file ../small
-	sed -n 's/^setsockopt(.*TCP_CORK, \[\([01]\)\], 4) = 0/cork \1/p
-		/MSG_MORE/,/^shutdown/{
-			/^sendto(.*/s//send/p
-			/^shutdown.*/s//shutdown/p
-		}' "$(grep -l MSG_MORE trace.* | head -n 1)" | uniq >order
-	printf 'cork 1\nsend\ncork 0\ncork 1\nsend\ncork 0\nshutdown\n' | diff - order
-) & later
 beside 'zcc --preload: what arrives is as without, and each file is read once'; ( begin; need strace
 	tracer='strace -f -e trace=pread64 -o trace'
 	arrives 3 --preload ../file ../small ../tiny

@@ -88,6 +88,20 @@ it 'a long list of CPUs that are online is read to its end'; ( begin
 	exits 2 unshare -m sh -c "mount --bind online /sys/devices/system/cpu/online && exec \"$cyclesoak\" -N 5000"
 	grep -q "5000 is more than the 2000 CPUs that are online" err
 ); ok
+it 'zcc -c -N 1 and zcs -c --on-cpus 0: that CPU alone is soaked and reported, and zcs may use all'; ( begin; need jq
+	[ "$(getconf _NPROCESSORS_ONLN)" -gt 1 ] || skip_check 'one CPU'
+	fake_calibration >of_one
+	start_zcs
+	soaking "$BIN/zcc" -c -N 1 -B 0 -f of_one --json -s 0 -p "$PORT" -t 0.2 --congestion reno
+	not grep 'own baselines' err
+	jq -e '.end | .host.cpus == 1 and (.load_by_cpu | map(.cpu)) == [0]' out
+	start_zcs -c --on-cpus 0 -f of_one
+	met() { cpus_of "$(soaker_of "$ZCS")" | grep -x 0; }
+	wait_until met
+	hold_clients told -n 1
+	cpus_of "$ZCS" | sort -u >allowed
+	sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status | diff - allowed
+); ok
 it 'of a machine where CPU 1 alone is online that CPU is soaked, and reported'; ( begin; need jq
 	$in_mounts && [ "$(cat /sys/devices/system/cpu/online)" != 0 ] || skip_check 'one CPU, or no privilege for namespaces'
 	echo 1 >second

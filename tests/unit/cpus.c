@@ -124,4 +124,13 @@ static void test_model(void)
 	is(model, "", "without /proc/cpuinfo a CPU has no model");
 }
 
-TESTS(test_lists, test_machine, test_absent, test_binding, test_model)
+/* Whether a figure of the whole machine may stand for these CPUs. */
+static void test_all(void)
+{
+	const int all = (int)sysconf(_SC_NPROCESSORS_CONF);
+
+	ok(cpus_are_all(&(struct cpus){.n = all}) && !cpus_are_all(&(struct cpus){.n = all - 1}),
+	   "all CPUs are those of the machine, and one less are not");
+}
+
+TESTS(test_lists, test_machine, test_absent, test_binding, test_model, test_all)
