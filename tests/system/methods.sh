@@ -246,7 +246,7 @@ beside '-m uring at both ends: calls that the kernel cannot serve for a moment a
 		grep -c "$e.*INJECTED" received sent
 	done
 ) & later
-beside 'zcc with all methods, -r 30, in 100 MB and with 40 descriptors: each run gives back what it took'; ( begin
+beside 'zcc with all methods, and --request, -r 30, in 100 MB and with 40 descriptors: each run gives back what it took'; ( begin
 	! sanitized || skip_check 'a sanitizer has more memory than that'
 	start_zcs
 	# shellcheck disable=SC3045 # dash, bash and busybox have these
@@ -255,6 +255,8 @@ beside 'zcc with all methods, -r 30, in 100 MB and with 40 descriptors: each run
 	ulimit -v 100000
 	exits 0 timeout 60 "$zcc" -s 0 -p "$PORT" -q --congestion reno -m "$(echo "$senders" | paste -sd ,)" -r 30 ../tiny
 	wait_until counts -eq 1 threads_of "$ZCS"
+	start_zcs --reply
+	exits 0 timeout 60 "$zcc" -s 0 -p "$PORT" -q --congestion reno --request 10 -n 1 -r 50
 ) & later
 
 #
