@@ -297,9 +297,9 @@ static double share_of(const struct plan *p, int i, int end, double error)
 
 /*
  * The half width of the interval, as such a share, of what all rounds of run i share.  Of a receipt it is not known
- * which part that is.  As a receiver keeps one baseline for many clients, all of its uncertainty counts as shared.  The part
- * of it that varies counts twice then, also in the scatter of the rounds: the interval is too wide rather than
- * too narrow.
+ * which part that is.  As a receiver keeps one baseline for many clients, all of its uncertainty counts as shared.  The
+ * part of it that varies counts twice then, also in the scatter of the rounds: the interval is too wide rather than too
+ * narrow.
  */
 static double shared_share(const struct plan *p, int i, int measure)
 {

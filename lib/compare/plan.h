@@ -135,7 +135,10 @@ const char *plan_value(const struct plan_run *run, int key);
 /* `-m send, tso off`: printable, and cut with `...` where no text has room for it. */
 const char *plan_name(const struct plan_run *run);
 
-/* Stores a fact, of at most FACT_MOST bytes: the rest is cut; an empty value is none.  plan_set_lines(): of each line `KEY: TEXT`. */
+/*
+ * Stores a fact, of at most FACT_MOST bytes: the rest is cut; an empty value is none.  plan_set_lines(): of each line
+ * `KEY: TEXT`.
+ */
 void plan_set(struct plan *p, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void plan_set_lines(struct plan *p, char *lines);
