@@ -220,6 +220,25 @@ char *copy_or_die(const char *text, const char *what)
 	return copy;
 }
 
+FILE *text_open_or_die(char **text, size_t *size, const char *what)
+{
+	FILE *f = open_memstream(text, size);
+
+	if (f == NULL)
+		die_errno("%s", what);
+	return f;
+}
+
+void text_close_or_die(FILE *f, char *const *text, const char *what)
+{
+	const bool is_whole = !ferror(f);
+
+	if (fclose(f) == 0 && is_whole && *text != NULL)
+		return;
+	errno = ENOMEM;
+	die_errno("%s", what);
+}
+
 /*
  * Output.
  */

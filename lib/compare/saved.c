@@ -56,16 +56,14 @@ void saved_try_or_die(const struct plan *p, const char *path)
 {
 	char *text;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = text_open_or_die(&text, &size, "a session");
 	int i;
 
-	if (f == NULL)
-		die_errno("a session");
 	for (i = 0; i < p->n; i++)
 		if (print_run(f, p, i) > RUN_MOST)
 			die("--save: run %d has more than %d bytes: give it a shorter command",
 			    i + 1, RUN_MOST);
-	fclose(f);
+	text_close_or_die(f, &text, "a session");
 	free(text);
 	if (access(path, F_OK) == 0)
 		close(file_append_or_die(path));
@@ -93,8 +91,8 @@ void saved_run(struct saving *s, const struct plan *p, int i, const struct ends 
 {
 	long from;
 
-	if (s->f == NULL && (s->f = open_memstream(&s->text, &s->size)) == NULL)
-		die_errno("a session");
+	if (s->f == NULL)
+		s->f = text_open_or_die(&s->text, &s->size, "a session");
 	from = ftell(s->f);
 	(void)print_run(s->f, p, i);
 	if (failed != NULL) {
@@ -116,9 +114,9 @@ static char *whole_text(const struct saving *s, const struct plan *p, int fd, si
 {
 	struct stat st;
 	char last = '\n', *text;
-	FILE *f = open_memstream(&text, size);
+	FILE *f = text_open_or_die(&text, size, "a session");
 
-	if (f == NULL || fstat(fd, &st) != 0)
+	if (fstat(fd, &st) != 0)
 		die_errno("a session");
 	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n')
 		fputc('\n', f);
@@ -127,8 +125,7 @@ static char *whole_text(const struct saving *s, const struct plan *p, int fd, si
 	if (!s->has_facts)
 		print_facts(f, p);
 	fwrite(s->text, 1, s->size, f);
-	if (fclose(f) != 0)
-		die_errno("a session");
+	text_close_or_die(f, &text, "a session");
 	return text;
 }
 
@@ -141,8 +138,7 @@ void saved_round_or_die(struct saving *s, const struct plan *p, const char *path
 
 	if (s->f == NULL)
 		return;
-	if (fclose(s->f) != 0)
-		die_errno("a session");
+	text_close_or_die(s->f, &s->text, "a session");
 	if (path != NULL) {
 		fd = file_append_or_die(path);
 		text = whole_text(s, p, fd, &size);

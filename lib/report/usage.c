@@ -477,11 +477,9 @@ char *option_text(const struct given *g)
 	char *text = NULL;
 	double number;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = text_open_or_die(&text, &size, "options");
 	int i;
 
-	if (f == NULL)
-		die_errno("options");
 	for (i = 0; i < g->n; i++) {
 		number = option_number(g->row, g->value[i]);
 		fputs(i > 0 ? "," : "", f);
@@ -491,7 +489,7 @@ char *option_text(const struct given *g)
 			fprintf(f, "%.16g", number);
 	}
 	fputs(g->n == 0 ? "given" : "", f);
-	fclose(f);
+	text_close_or_die(f, &text, "options");
 	return text;
 }
 

@@ -72,13 +72,11 @@ char *words_join(char *const *word)
 {
 	char *text;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = text_open_or_die(&text, &size, "options");
 
-	if (f == NULL)
-		die_errno("options");
 	for (; *word != NULL; word++)
 		words_add(f, *word);
-	fclose(f);
+	text_close_or_die(f, &text, "options");
 	return text;
 }
 
@@ -147,10 +145,8 @@ char *words_of_run(const struct options_given *of, char *const *word, int run)
 	const struct given *g;
 	char *text;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = text_open_or_die(&text, &size, "options");
 
-	if (f == NULL)
-		die_errno("options");
 	places_of(of, run, place);
 	for (i = 0; i < LISTS_MAX; i++) {
 		g = list_at(of, i);
@@ -167,7 +163,7 @@ char *words_of_run(const struct options_given *of, char *const *word, int run)
 				       : text_of("%.*s%s", (int)(g->text - *word), *word,
 						 g->value[place[i]]));
 	}
-	fclose(f);
+	text_close_or_die(f, &text, "options");
 	return text;
 }
 

@@ -457,10 +457,8 @@ char *options_command(const struct send_options *opt)
 	const struct given *g;
 	char *text, **file;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = text_open_or_die(&text, &size, "options");
 
-	if (f == NULL)
-		die_errno("options");
 	words_add(f, "zcc");
 	for (g = opt->given.option; g < opt->given.option + opt->given.n; g++) {
 		heading = option_is_heading(g->row) ? g->row : heading;
@@ -474,7 +472,7 @@ char *options_command(const struct send_options *opt)
 	}
 	for (file = opt->files; *file != NULL; file++)
 		words_add(f, *file);
-	fclose(f);
+	text_close_or_die(f, &text, "options");
 	return text;
 }
 
@@ -515,11 +513,9 @@ char *options_name(const struct send_options *all)
 	const char *value;
 	char *text;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = text_open_or_die(&text, &size, "options");
 	int i, k;
 
-	if (f == NULL)
-		die_errno("options");
 	for (i = 1; i < all->n_words; i++) {
 		options_of_run(all, i, &of);
 		for (k = 0; k < all->given.n; k++)
@@ -540,7 +536,7 @@ char *options_name(const struct send_options *all)
 		fprintf(f, "--request %s", option_given(&all->given, "request")->value[0]);
 	else if (ftell(f) == 0)
 		fprintf(f, "-m %s", all->method->name);
-	fclose(f);
+	text_close_or_die(f, &text, "options");
 	free(is_set);
 	return text;
 }
