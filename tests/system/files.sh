@@ -56,58 +56,40 @@ rewritten()
 }
 
 writers >writers
-it 'each program that writes files is found by its --help'; ( begin
-	for tool in zcc cyclesoak zc-plot; do grep -q "^$tool " writers; done
-	grep -qx 'cyclesoak --output' writers
-	[ "$(wc -l <writers)" -ge 6 ]
-); ok
+check 'each option that writes a file is found by --help' counts -ge 6 lines_in writers
 while read -r option <&3; do
 	[ "${option% *}" != zc-plot ] || command -v python3 >/dev/null || continue
-	beside "$option: a FIFO, a directory, a directory that is missing or a device is refused"; ( begin
+	beside "$option: a FIFO, a directory and another user's link are refused; a second time the file keeps its mode, and nothing of what was longer"; ( begin
 		mkfifo fifo
 		mkdir directory
-		ln -s /dev/zero device
-		for file in fifo directory none/file device; do
-			refused $file
-		done
-		[ "$(echo *)" = 'check.log device directory err fifo out' ]
-	) & later
-	beside "$option: another user's link, to a file or a directory, is not followed"; ( begin
-		[ "$(id -u)" -eq 0 ] || skip_check 'needs root'
-		echo precious >precious
-		mkdir there
-		cp precious there/
-		ln -s precious link
-		ln -s there to
-		chown -h 65534 link to
-		refused link
-		refused to/precious
-		[ "$(cat precious there/precious)" = "$(printf 'precious\nprecious')" ]
-		[ "$(readlink link)" = precious ]
-	) & later
-	case $option in *calibration) continue ;; esac # these soak first: cyclesoak.sh has them
-	case $option in
-	*--save)
-		beside "$option: a second time it adds to the file, whose mode it keeps"; ( begin
+		refused fifo
+		refused directory
+		[ "$(echo *)" = 'check.log directory err fifo out' ]
+		if [ "$(id -u)" -eq 0 ]; then
+			echo precious >precious
+			ln -s precious link
+			chown -h 65534 link
+			refused link
+			[ "$(cat precious) $(readlink link)" = 'precious precious' ]
+		fi
+		case $option in *calibration) exit 0 ;; esac # these soak first: cyclesoak.sh has them
+		rewritten
+		chmod 640 f
+		cp f first
+		case $option in
+		*--save) # a session is added to those that there are
 			rewritten
-			chmod 640 f
-			cp f first
-			rewritten
-			[ "$(stat -c %a f)" = 640 ]
 			head -c "$(wc -c <first)" f | cmp - first
 			counts -eq 2 grep -c '	#	runs: ' f
-		) & later
-		;;
-	*)
-		beside "$option: a second time it leaves nothing of what was longer, and keeps the mode"; ( begin
-			yes old | head -n 9999 >f
-			chmod 640 f
+			;;
+		*)
+			yes stale | head -n 9999 >f
 			rewritten
-			[ "$(stat -c %a f)" = 640 ]
-			not grep -q old f
-		) & later
-		;;
-	esac
+			not grep -q stale f
+			;;
+		esac
+		[ "$(stat -c %a f)" = 640 ]
+	) & later
 done 3<writers
 together
 finish

@@ -148,16 +148,6 @@ beside 'zcs is killed in mid-transfer: JSON has the figures so far, and the load
 	jq -es 'map({key: .event, value: .data}) | .[-2:] | from_entries | (.end | .receipts == 0 and .sum_sent.bytes > 100000 and
 	    (has("sum_received") or has("remote") | not) and (.host | has("load_percent") or has("no_load_text"))) and .error != null' events.out
 ) & later
-beside 'a second signal, another one, ends zcc in a send that blocks at once, without a report'; ( begin
-	start_peer -s
-	start_zcc held -t 60 ../file
-	wait_until grep -q data peer.out
-	for signal in STOP INT TERM CONT; do kill -$signal $held; done # both signals are there at once
-	ended $held
-	cat held.out held.err
-	not [ -s held.out ]
-	kill -USR1 "$PEER"
-) & later
 beside '-t: zcc waits for a server that has no time'; ( begin
 	start_zcs
 	kill -STOP $ZCS
