@@ -58,21 +58,16 @@ static void test_right(void)
 		"|-s 0 --pace 1 -6dd -T a_title --precision=2.5%"
 		/* addresses in brackets, as URLs and the messages of zcs have them */
 		"|-p 9 -s [::1]:2223|-s [fe80::1%lo] file -p 1|-s 0 --bind [::1]";
-	char first[8192] = "", all[16384] = "", *rest, *line;
+	char first[sizeof(printed)] = "", all[16384] = "";
 	const char *words;
 
 	while ((words = next_of(&list)) != NULL) {
 		parse(words);
 		capture(STDOUT_FILENO);
 		print_all();
-		captured();
-		string_append(all, sizeof(all), "%s:\n", words);
-		for (line = strtok_r(printed, "\n", &rest); line != NULL;
-		     line = strtok_r(NULL, "\n", &rest))
-			if (strstr(first, line) == NULL)
-				string_append(all, sizeof(all), "%s\n", line);
+		string_append(all, sizeof(all), "%s:\n%s", words, new_lines(captured(), first));
 		if (first[0] == '\0')
-			snprintf(first, sizeof(first), "%s", all);
+			strcpy(first, printed);
 	}
 	expect(all, "options of zcc are read, and each mode has its defaults");
 }

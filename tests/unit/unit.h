@@ -134,14 +134,14 @@ static inline void show_unless(bool same, const char *got, const char *want)
 /*
  * A check: a text must be that below `== TITLE` in tests/unit/expected/NAME, where NAME is the test's; shows
  * the first line that differs.  UPDATE writes the file anew.  Where a text lacks its last newline, the file
- * has a backslash; JSON has a line for each object.
+ * has a backslash; JSON has lines of 100 characters or more.
  */
 static inline void expect(const char *got, const char *title)
 {
-	static char known[1 << 16], text[1 << 14], want[1 << 16], path[4096];
+	static char known[1 << 17], text[1 << 15], want[1 << 16], path[4096];
 	static FILE *update;
 	const char *at, *top = getenv("TOP");
-	size_t n = 0, line = 0;
+	size_t n = 0, line = 0, began = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/tests/unit/expected/%s", top != NULL ? top : ".",
@@ -154,8 +154,10 @@ static inline void expect(const char *got, const char *title)
 		update = fopen(path, "w");
 	for (at = got; *at != '\0' && n < sizeof(text) - 4; at++) {
 		text[n++] = *at;
-		if (strchr("{\"", *got) != NULL && *at == ',' && text[n - 2] == '}')
+		if (strchr("{\"", *got) != NULL && *at == ',' && text[n - 2] == '}' &&
+		    n > began + 100)
 			text[n++] = '\n';
+		began = text[n - 1] == '\n' ? n : began;
 	}
 	strcpy(text + n, n > 0 && text[n - 1] != '\n' ? "\\\n" : "");
 	if (update != NULL && fprintf(update, "== %s\n%s", title, text) > 0)
@@ -207,6 +209,22 @@ static inline int occurrences(const char *text, const char *what)
 	for (; (text = strstr(text, what)) != NULL; text++)
 		n++;
 	return n;
+}
+
+/* The lines of a text that another one lacks. */
+static inline const char *new_lines(const char *text, const char *before)
+{
+	static char lines[1 << 14];
+	char line[256];
+	size_t n;
+
+	for (lines[0] = '\0'; *text != '\0'; text += n) {
+		n = strcspn(text, "\n") + 1;
+		snprintf(line, sizeof(line), "%.*s", (int)n, text);
+		if (strstr(before, line) == NULL)
+			strcat(lines, line);
+	}
+	return lines;
 }
 
 /* How many descriptors this process has open: a function that opens one must close it. */
