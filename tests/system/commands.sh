@@ -14,9 +14,7 @@ log_has() { [ "$(paste -s -d ' ' log)" = "$1" ]; }
 beside 'commands run once a round, every second round in reverse, with --prepare before and --conclude behind each; a row for each'; ( begin
 	exits 0 compare -r 2 --vs 'echo b >>log; sleep 0.01' --prepare 'echo p >>log' --conclude 'echo c >>log' --save plan.tsv -- sh -c 'echo a >>log; sleep 0.01'
 	log_has 'p a c p b c p b c p a c'
-	grep -A 9 '^2 rounds of 2 runs' out >rows
-	grep -E "^sh -c 'echo a >>log; sleep 0.01' +.*0\.[0-9]{3} \+-" rows
-	grep -E '^echo b >>log; sleep 0.01 +.*0\.[0-9]{3} \+-' rows
+	grep -E "^sh -c 'echo a >>log; sleep 0.01' +.*0\.[0-9]{3} \+-" out
 	counts -eq 4 grep -c '	command=' plan.tsv
 	grep '	#	--prepare: echo p >>log$' plan.tsv
 ) & later
@@ -43,33 +41,26 @@ beside 'a command that leaves a daemon ends without it, and the daemon lives on'
 	kill -0 "$(cat daemon)"
 	kill "$(cat daemon)"
 ) & later
-beside '--save: a command that no line has room for is rejected before it runs; a long command line is cut'; ( begin
+beside '--save: a command that no line has room for is rejected before it runs'; ( begin
 	exits 125 compare -r 1 --save long.zc -- "echo >>log; : $(printf '%09000d' 0)"
 	grep 'run 1 has more than 8192 bytes' err
 	not [ -e log ]
 	not [ -e long.zc ]
-	set -- ": $(printf '%06000d' 1)" ": $(printf '%06000d' 2)" ": $(printf '%06000d' 3)"
-	exits 0 compare -r 1 --vs "$1" --vs "$2" --vs "$3" --save long.zc -- true
-	exits 0 compare --dry-run --vs "$1" --vs "$2" --vs "$3" --save long.zc -- true
-	not grep ignored err
 ) & later
-beside 'a command that fails ends the comparison, which prints its complete rounds, and the last line of its standard error, though a child has it open'; ( begin
+beside 'a command that fails ends the comparison, which prints its complete rounds, though a child has its standard error open'; ( begin
 	exits 125 compare -r 5 --conclude 'echo c >>log' --vs '[ -e run ] || { touch run; exit 0; }
-		sleep 1000 & echo $! >child; printf "first\rla\033st \n\n" >&2; exit 5' -- true
+		sleep 1000 & echo $! >child; echo last >&2; exit 5' -- true
 	remember "$(cat child)"
 	kill "$(cat child)"
-	tail -n 1 err | grep '^cyclesoak: round 2, .*: its command ended with status 5: la?st$'
+	tail -n 1 err | grep '^cyclesoak: round 2, .*: its command ended with status 5: last$'
 	grep '^1 round of 2 runs' out
 	log_has 'c c c'
 ) & later
 beside 'the CPU time of the processes of a command, also where the load is not measured'; ( begin; need jq
-	spin='i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'
-	exits 0 compare -- sh -c "$spin"
-	paste -sd ' ' out | grep -E '; +took [0-9.]+ s, +user 0\.[0-9]+ s, +system [0-9.]+ s'
-	exits 0 compare -r 1 --vs "$spin" --json -- :
+	exits 0 compare -r 1 --vs 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done' --json -- :
 	jq -s . out >all
 	holds all 'all(.[:2][]; .user_system_seconds - .user_seconds - .system_seconds | fabs < 1e-9)' \
-	    '.[2].comparison.runs | .[1].user_system_seconds.mean > 2 * .[0].user_system_seconds.mean and .[1].user_system_seconds_ratio.ratio > 2' \
+	    '.[2].comparison.runs | .[1].user_system_seconds.mean > 2 * .[0].user_system_seconds.mean' \
 	    'all(.[2].comparison.runs[].counts; .user_seconds.mean >= 0 and .system_seconds.mean >= 0)'
 ) & later
 beside '--retry: a command that fails is run again; in the end it is omitted, and the others go on'; ( begin; need jq
@@ -81,45 +72,31 @@ beside '--retry: a command that fails is run again; in the end it is omitted, an
 	jq -es '.[0].run == 2 and (.[0].start | has("environment"))' out # the first that did not fail
 ) & later
 
-# interrupted TITLE STATUS SIGNAL COMMAND: it ends the command of the second round, with all that it has started
-interrupted()
-{
-	beside "$1: the command and what it has started end, complete rounds are printed, the first setting is restored"; ( begin
-		status=$2 signal=$3 command=$4
+beside 'an interrupted comparison: the command and what it has started end, complete rounds are printed, the first setting is restored'
+( begin
+	for signal in 2 15; do
 		: >log
-		echo a >now
-		set -- --setting 'a=echo a >now' --setting 'b=echo b >now'
-		[ "$status" -ne 131 ] || set -- --vs ':; echo x >>log'
-		$ALONE env --default-signal=INT,QUIT "$cyclesoak" --idle -r 5 "$@" -- \
-		    "[ \$(grep -c x log) -lt 2 ] || { $command; }; echo x >>log" >out 2>err &
+		rm -f child
+		$ALONE env --default-signal=INT "$cyclesoak" --idle -r 5 --setting 'a=echo a >now' --setting 'b=echo b >now' -- \
+		    '[ $(grep -c x log) -lt 2 ] || { (trap "" TERM INT; sleep 1000) & echo $! >child; wait; }; echo x >>log' >out 2>err &
 		run=$!
 		remember $run
 		wait_until or_gone $run [ -s child ]
 		remember "$(cat child)"
-		kill -"$signal" $run
+		kill -$signal $run
 		ended $run
 		got=0; wait $run || got=$?
-		[ $got -eq "$status" ]
+		[ $got -eq $((128 + signal)) ]
 		wait_until gone "$(cat child)"
-		[ "$status" -eq 131 ] || grep '^1 round of 2 runs' out
+		grep '^1 round of 2 runs' out
 		[ "$(cat now)" = a ]
-		[ "$status" -ne 130 ] || [ -e trapped ] # SIGTERM came first
-	) & later
-}
-interrupted 'SIGINT, which a child of its shell takes' 130 INT \
-    "sh -c 'trap \": >trapped; exit\" TERM; echo \$\$; while :; do sleep 0.05; done' >child & wait"
-interrupted 'SIGQUIT, but it prints nothing, and there is no setting' 131 QUIT 'sleep 1000 & echo $! >child; wait'
-interrupted 'SIGTERM, which what it has started ignores' 143 TERM "(trap '' TERM INT; sleep 1000) & echo \$! >child; wait"
-
-beside '--fail-above: fewer than three sessions with a load are not judged; other commands are rejected'; ( begin; need jq
+	done
+) & later
+beside '--fail-above: fewer than three sessions with a load are not judged; other commands are rejected'; ( begin
 	compare -r 1 --vs 'exit 0' --save one -- true
-	exits 1 compare -r 1 --vs 'exit 0' --against one --fail-above 5 --json -- true
+	exits 1 compare -r 1 --vs 'exit 0' --against one --fail-above 5 -- true
 	grep '^cyclesoak: not judged: true and 1 more: too few sessions: 1 now and 1 before: 3 a side are needed$' err
-	there='--fail-above 5%: 1 save session before, and 1 now with this one; 3 a side are needed: not judged yet'
-	grep -xF "cyclesoak: $there" err
-	jq -es '.[-1].comparison.verdict.result == "not_judged"' out
-	exits 0 compare --dry-run --vs 'exit 0' --against one --fail-above 5 -- true
-	grep -xF -e "$there" out
+	grep -xF -e '--fail-above 5%: 1 save session before, and 1 now with this one; 3 a side are needed: not judged yet' out
 	fails_with 125 'one has other runs: its run 2 is exit 0, not touch ran$' "$cyclesoak" --idle --vs 'touch ran' --against one -- true
 	not [ -e ran ]
 ) & later
@@ -137,12 +114,9 @@ beside '--dry-run prints the runs of a round in each setting, and runs nothing';
 	printf '%s\n' '8 runs' '2 rounds of 4 runs' "echo 'a b', a" 'touch ran, a' "echo 'a b', b" 'touch ran, b' | diff - out
 	[ ! -e ran ]
 ) & later
-beside 'a first setting that cannot be restored: the status is 125, also after a signal'; ( begin
-	for command in true '[ ! -e flag ] || { kill $PPID; sleep 1000; }'; do
-		rm -f flag
-		exits 125 $ALONE "$cyclesoak" --idle -r 1 --setting 'a=[ ! -e flag ]' --setting 'b=touch flag' -- "$command"
-		tail -n 1 err | grep -x 'cyclesoak: --setting a is not restored: its command ended with status 1'
-	done
+beside 'a first setting that cannot be restored: the status is 125'; ( begin
+	exits 125 $ALONE "$cyclesoak" --idle -r 1 --setting 'a=[ ! -e flag ]' --setting 'b=touch flag' -- true
+	tail -n 1 err | grep -x 'cyclesoak: --setting a is not restored: its command ended with status 1'
 ) & later
 beside '-d: the accounting of the kernel, of each run'; ( begin
 	exits 0 compare -B -d -r 1 --vs 'sleep 0.2' -- true
@@ -150,18 +124,14 @@ beside '-d: the accounting of the kernel, of each run'; ( begin
 ) & later
 
 together
-check_usage 'a comparison needs a COMMAND' cyclesoak -r 2
-it 'usage: options that cannot be'; ( begin
-	for option in -r1 --vs=x --setting=a=: --save=x --against=x --precision=1 --fail-above=5; do
-		rejects '-C, --calibrate and .* cannot be used together' cyclesoak -C "$option"
-		rejects '--verify and .* cannot be used together' cyclesoak --verify "$option"
-	done
+it 'cyclesoak: a comparison that cannot be, and options that none can have'; ( begin
+	rejects '-C, --calibrate and .* cannot be used together' cyclesoak -C --vs=x
+	rejects '--verify and .* cannot be used together' cyclesoak --verify --save=x
 	while IFS=';' read -r message words; do
 		eval "fails_with 125 '^cyclesoak: $message' '$cyclesoak' $words"
 	done <<-'END'
 		--setting.*one setting compares nothing;--setting a=: -- true
 		--prepare: only with -r or --vs;--prepare true -- true
-		--no-shell: .a "b.: a quote has no end$;--no-shell --vs 'a "b' -- true
 		--fail-above: 3 rounds at least are needed;-r 2 --vs "exit 0" --fail-above 5 -- true
 		--fail-above: there is nothing to compare with;--fail-above 5 -- true
 	END
