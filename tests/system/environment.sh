@@ -34,16 +34,13 @@ it 'zcc --json, and -d on stderr: kernel, version, CPUs and MTU are those of thi
 		grep -qx "zcc: environment: $option: $set" err
 	done
 ); ok
-it 'zcs --json has the environment that zcc has on this host, and zcc its version and kernel; each run what softnet dropped'; ( begin
+it 'zcs --json has the environment that zcc has on this host, and zcc its version and kernel, and what softnet dropped'; ( begin
 	wait_until [ -s zcs.out ]
 	[ "$(jq -c .start.environment zcs.out)" = "$(jq -c .start.environment zcc.json)" ]
 	holds zcc.json '.end.remote.environment == (.end.remote.environment + (.start.environment | {version, kernel, clocksource})) and
 	    .end.remote.environment.mtu == .start.environment.link.mtu and
 	    (.end.remote.environment | .offloads, .mitigations_hash, .cmdline_hash | length > 0)'
-	[ -r /proc/net/softnet_stat ] || exit 0
-	exits 0 "$zcc" --json -s 0 -p "$PORT" -r 1 -m send,write -t 0.3 --congestion reno
-	jq -es --arg kernel "$(uname -r)" 'all(.[]; (.start // .comparison).environment.kernel == $kernel) and
-	    all(.[].end | values | .host, .remote; .softnet_dropped >= 0 and .softnet_squeezed >= 0)' out
+	[ ! -r /proc/net/softnet_stat ] || holds zcc.json '.end.host | .softnet_dropped >= 0 and .softnet_squeezed >= 0'
 ); ok
 # A host that does not show what others do, such as a container, and a /sys of our own, with a line that has no end
 in_mounts='unshare -m sh -c'
@@ -57,19 +54,19 @@ it 'the report has the clock, governor, boost, vulnerabilities and preemption of
 	holds out '.start.environment.link | .interface == "lo" and .mtu > 0'
 	holds out '.end.host | has("softnet_dropped") | not'
 	not grep clocksource err
-	cpu=/sys/devices/system/cpu clock=/sys/devices/system/clocksource/clocksource0
+	of=/sys/devices/system
 	exits 0 $in_mounts "$no_sys
-		mkdir -p $clock $cpu/cpu0/cpufreq $cpu/cpufreq $cpu/intel_pstate $cpu/vulnerabilities /sys/kernel/debug/sched
-		echo sundial >$clock/current_clocksource
-		echo powersave >$cpu/cpu0/cpufreq/scaling_governor
-		echo 1 >$cpu/cpufreq/boost
-		echo 0 >$cpu/intel_pstate/no_turbo
-		echo 'Mitigation: a' >$cpu/vulnerabilities/one
-		printf 'Mitigation: no newline' >$cpu/vulnerabilities/four
-		echo 'none voluntary full (lazy)' >/sys/kernel/debug/sched/preempt
-		mkdir -p /sys/class/net/lo/queues/rx-0 /sys/class/net/lo/queues/rx-1 /sys/class/net/lo/queues/tx-0
-		echo 3 | tee /sys/class/net/lo/queues/tx-0/xps_cpus >/sys/class/net/lo/queues/rx-0/rps_cpus
-		echo 0 >/sys/class/net/lo/queues/rx-1/rps_cpus
+		put() { mkdir -p \"\${2%/*}\"; echo \"\$1\" >\"\$2\"; }
+		put sundial $of/clocksource/clocksource0/current_clocksource
+		put powersave $of/cpu/cpu0/cpufreq/scaling_governor
+		put 1 $of/cpu/cpufreq/boost
+		put 0 $of/cpu/intel_pstate/no_turbo
+		put 'Mitigation: a' $of/cpu/vulnerabilities/one
+		printf 'Mitigation: no newline' >$of/cpu/vulnerabilities/four
+		put 'none voluntary full (lazy)' /sys/kernel/debug/sched/preempt
+		put 3 /sys/class/net/lo/queues/tx-0/xps_cpus
+		put 3 /sys/class/net/lo/queues/rx-0/rps_cpus
+		put 0 /sys/class/net/lo/queues/rx-1/rps_cpus
 		exec \"$zcc\" --json -s 0 -p $PORT tiny"
 	holds out '.start.environment | .clocksource == "sundial" and .governor == "powersave" and .cpufreq_boost == "1" and .no_turbo == "0" and
 		.vulnerabilities == {one: "Mitigation: a"} and .preempt == "none voluntary full (lazy)" and

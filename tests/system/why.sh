@@ -23,7 +23,7 @@ relay()
 # 0.3 s of a freeze
 agree()
 {
-	sed -n 's/^frozen //p' ../relay.out | jq -s . >freezes
+	sed -n 's/^frozen //p' relay.out | jq -s . >freezes
 	jq -e --slurpfile freezes freezes '
 		map(select(.seconds >= 0.3)) | length as $n | map(select(
 			((.time | sub("\\.(?<ms>[0-9]+)Z$"; "Z") | fromdate) + (.time | capture("\\.(?<ms>[0-9]+)Z").ms | tonumber / 1000)) as $at
@@ -34,7 +34,7 @@ zcs() { ON=$B start_zcs "$@"; }
 zcc() { $A "$BIN/zcc" -s "$B4" -p "$PORT" "$@"; }
 
 relay 5000 0 400 1000
-beside 'a path that freezes for 0.4 s each second: both ends report the stalls, when they were and how long'; ( begin
+it 'a path that freezes for 0.4 s each second: both ends report the stalls, when they were and how long'; ( begin
 	zcs
 	zcs --json
 	sent()
@@ -45,27 +45,14 @@ beside 'a path that freezes for 0.4 s each second: both ends report the stalls, 
 			jq -c .end.first_stalls json >sent && agree sent
 	}
 	sent || sent || sent # whoever has too little of a CPU stalls, too
-	cat sent ../relay.out
 	wait_until [ -s zcs.out ]
 	tail -n 1 zcs.out | jq -c .end.first_stalls >received
 	agree received
-) & later
-beside 'a path that freezes, --request: the same rule at every place, with the times of the first stalls'; ( begin
-	zcs --reply
-	asked()
-	{
-		zcc --request 10 -t 2.5 -P 2 --json >json && jq -e '.requests[0].stalls.connections >= 2' json &&
-			jq -c .requests[0].stalls.first json >first && agree first
-	}
-	asked || asked || asked
-	# Whatever waited as long at a place that is fast otherwise is a stall.
-	jq -e '.requests[0] | [.stalls.connecting, .stalls.first_byte] | any(.[]; .connections > 0)' json
-) & later
-together
+); ok
 kill $launched
 wait_until gone $launched
 relay 5000 300 0 0
-beside 'a path that loses one packet in 300: TCP waits for the congestion window, and retransmits are a share of the segments'
+it 'a path that loses one packet in 300: TCP waits for the congestion window, retransmits are a share of the segments; --pace limits'
 ( begin
 	zcs
 	lossy() # unless the relay waits for a CPU
@@ -77,11 +64,7 @@ beside 'a path that loses one packet in 300: TCP waits for the congestion window
 	}
 	lossy || lossy || lossy
 	jq -e '.end.sum_received.rcv_ooopack > 0' json
-) & later
-beside '--pace: the pacing limits'; ( begin
-	zcs
 	paced() { zcc -t 1 --congestion reno --pace 500k --json | jq -e '.end.sum_sent | .pacing_limited > 0.5 * .busy_time'; }
 	wait_until paced # for the first time, unless the relay is without a CPU
-) & later
-together
+); ok
 finish
