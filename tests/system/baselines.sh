@@ -1,7 +1,7 @@
 #!/bin/sh
-# Baselines: the calibration of the machine, its file, and directories in which others may plant things; own baselines
-# of the programs, without a calibration and with one that does not fit; make demo, which has such.  planted.sh has the
-# files that are refused.  The windows are short, except with LONG.
+# Baselines: the calibration of the machine, and its file; own baselines of the programs, without a calibration and with
+# one that does not fit; make demo, which has such.  planted.sh has the files that are refused, tests/unit/files.c directories
+# in which others may plant things.  The windows are short, except with LONG.
 #
 # group: quiet
 # seconds: 4
@@ -9,6 +9,7 @@
 
 whole_test_needs jq 'baselines'
 cpus=$(getconf _NPROCESSORS_ONLN) real_cyclesoak=$BIN/cyclesoak
+find_hastening
 [ -n "$LONG" ] || hasten_tools 20000 1000000
 made_up_calibration >good
 BUSY_TURNS=5
@@ -34,32 +35,6 @@ it '-C --on-cpus: rounds, the result, and a file of these CPUs with the mode tha
 	[ "$(stat -c %a counts_per_sec)" = 640 ]
 	[ "$(ls -A)" = "$(printf 'counts_per_sec\nerr\nout')" ]
 ); ok
-it 'cyclesoak -C is killed as it renames its file: the old one is whole'; ( begin
-	preloaded fault && preloaded hasten || skip_check 'no library can be preloaded'
-	mkdir killed
-	cp good killed/counts
-	status 137 env LD_PRELOAD=./fault.so:./hasten.so HASTEN_US=20000 FAULT=cyclesoak,renameat,-,1,KILL \
-	    "$real_cyclesoak" -C --force -N 1 -f killed/counts
-	cmp good killed/counts
-); ok
-# A directory that all may write to: what others have put there is never written to.  They are others than nobody, as
-# whom as_user runs things.
-it 'zcc -C in a directory with planted links: an error, and they are not followed'; ( begin
-	[ "$(id -u)" -eq 0 ] && can_be_user || skip_check 'needs root and setpriv'
-	mkdir shared
-	chmod 1777 shared
-	cd shared
-	echo precious >../precious
-	for name in counts_per_sec counts_per_sec.tmp counts_per_sec.new counts_per_sec~ .counts_per_sec; do
-		setpriv --reuid 65533 --regid 65533 --clear-groups ln -s ../precious $name
-	done
-	status 1 "$cyclesoak" -C --force -N 1
-	not grep 'was fully busy' err || skip_check 'the machine is busy'
-	grep -q "counts_per_sec: a symbolic link of another user" err
-	[ "$(cat ../precious)" = precious ]
-	[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]
-); ok
-
 # Own baselines.  Where others are busy for longer, the checks see why the load is not measured.
 start_zcs
 # own CMD...: with baselines of its own
@@ -89,11 +64,6 @@ it 'cyclesoak --setting, --prepare, --conclude: the soakers run beside COMMAND a
 	grep zc-keeper ran || skip_check 'the machine is busy'
 	not grep zc-keeper others
 ); ok
-it 'zcc -c, a server that goes away: the load is that up to then, and the status 1'; ( begin
-	cut_short() { start_peer -l 10000000 -R && "$zcc" -c --calibration=good -s 0 -p "$PORT" --pace 20m -t 60 --json; }
-	soaking cut_short || [ $? -eq 1 ]
-	jq -e '.error != null and .end.sum_sent.bytes > 9000000 and (.end.host | .baseline == "file" and .cost_us_per_kib > 0)' out
-); ok
 undisturbed 'cyclesoak COMMAND without a calibration: own baselines, of which a signal ends the second; no file is left'
 while again; do ( begin
 	own "$cyclesoak" sh -c 'exit 0'
@@ -108,24 +78,18 @@ while again; do ( begin
 stop_zcs
 
 own_tmpdir
-methods=sendfile,send$(scale '' ,write,mmap,splice,zerocopy)
 undisturbed 'make demo: the command, a table of own baselines, a row for each method, how many times the first it costs'
 while again; do ( begin
-	METHODS=$methods SECONDS_EACH=$(scale 0.1 0.3) soaking "$TOP/tests/demo" || {
+	METHODS=sendfile,send SECONDS_EACH=$(scale 0.1 0.3) soaking "$TOP/tests/demo" || {
 		! grep -q 'repeat it when the machine is idle' err || skip_check 'the machine is busy'
 		false
 	}
 	# The load of a run in which others became busy is not measured.
 	! grep -q 'load not measured in .*: other programs kept the CPUs' out || skip_check 'the machine is busy'
-	for m in $(echo $methods | tr , ' '); do
-		ratio=" +[0-9.]+\?? \(([0-9.]+ to [0-9.]+|interval too wide)\)( =)?"
-		[ $m != sendfile ] || ratio=
-		grep -Eq "^-m $m +[1-9][0-9,]* \+-[0-9,]+$ratio$" out
-		grep -Eq "^-m $m +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$ratio$" out
-	done
-	grep -Eq "^    zcc --idle -s 0 -t [0-9.]+ -r 3 -m $methods( --congestion [a-z]+)?$" out
+	ratio=" +[0-9.]+\?? \(([0-9.]+ to [0-9.]+|interval too wide)\)( =)?"
+	grep -Eq "^-m sendfile +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$" out
+	grep -Eq "^-m send +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$ratio$" out
+	grep -Eq "^    zcc --idle -s 0 -t [0-9.]+ -r 3 -m sendfile,send( --congestion [a-z]+)?$" out
 	nothing_left
 ); done
-
-check_usage '--calibration.*only with -c or -C' zcc -s 0 -f good
 finish

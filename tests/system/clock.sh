@@ -71,16 +71,6 @@ it 'zcs --user --idle counts on as that user, cyclesoak counts at the same time;
 	kill -KILL $launched $zcs
 	wait_until prints 0 programs
 ); ok
-it 'cyclesoak --idle: while a CPU is offline the load is not measured'; ( begin
-	starting 'load_percent\|error' cyclesoak --idle --json -p 0.5
-	echo 0 >/sys/devices/system/cpu/cpu1/online
-	sed -u '/"offline"/q' <&3 >offline
-	tail -n 1 offline | jq -e 'has("load_percent") | not'
-	echo 1 >/sys/devices/system/cpu/cpu1/online
-	sed -u '/load_percent/q' <&3 >online
-	tail -n 1 online | jq -e '.load_percent > 0 and (has("no_load") | not)'
-	kill -TERM $launched
-); ok
 it 'cyclesoak --idle: after kernel.ftrace_enabled was 0, also within a period, the load is not measured'; ( begin
 	starting 'load_percent\|error' cyclesoak --idle=clock --json -p 2
 	echo 0 >/proc/sys/kernel/ftrace_enabled

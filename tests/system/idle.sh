@@ -1,6 +1,6 @@
 #!/bin/sh
-# The instrument that soaks nothing: --idle, in the three tools.  loads.sh has a load of known size, warnings.sh what the
-# kernel lacks.
+# The instrument that soaks nothing: --idle, in the three tools.  loads.sh has a load of known size,
+# tests/unit/{idle,idle_clock}.c what the kernel lacks.
 #
 # group: quiet
 # seconds: 4

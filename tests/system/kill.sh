@@ -1,5 +1,5 @@
 #!/bin/sh
-# SIGKILL at random moments, 6 or in `make check-long` 200: nothing is left of any of the programs, and
+# SIGKILL at random moments, 5 or in `make check-long` 101: nothing is left of any of the programs, and
 # the port is free.
 #
 # group: soaks
@@ -31,33 +31,17 @@ kill_one()
 	}
 	[ -z "$(stale_group)" ]
 }
-# start_marked PORT
-start_marked()
-{
-	launch zcs.out '*listening*' marked "$BIN/zcs" -p "$1" $options
-	ZCS=$launched
-	read_port zcs.err
-}
 
-while IFS=';' read -r options client; do
-	it "zcs${options:+ $options}, killed $rounds times while it serves: nothing is left, and the port can be had at once"; ( begin
-		round=0
-		start_marked 0
-		for next in $(seq "$rounds"); do
-			"$BIN/zcc" -s 0 -p "$PORT" $client >client.out 2>&1 &
-			sender=$!
-			remember $sender
-			kill_one "$ZCS"
-			kill -KILL $sender || :
-			round=$next
-			start_marked "$PORT"
-		done
-		stop_zcs
-	); ok
-done <<END
---reply;--request 10 -t 5 --timeout 1
--c;-t 5
-END
+it "zcs -c, killed once and $rounds times while it serves: nothing is left, and the port can be had at once"; ( begin
+	PORT=0
+	for round in $(seq 0 "$rounds"); do
+		launch zcs.out '*listening*' marked "$BIN/zcs" -p "$PORT" -c
+		read_port zcs.err
+		start_zcc sender -t 5
+		kill_one "$launched"
+		kill -KILL $sender || :
+	done
+); ok
 while IFS=';' read -r server options after; do
 	it "zcc $options, killed $rounds times: nothing is left, and its server keeps no descriptor"; ( begin
 		start_zcs $server
@@ -69,23 +53,20 @@ while IFS=';' read -r server options after; do
 			wait_until counts -eq "$fds" entries_in "/proc/$ZCS/fd"
 			exits 0 "$BIN/zcc" -s 0 -p "$PORT" $after
 		done
-		stop_zcs
 	); ok
 done <<END
 --reply;--request 100k -n 1000000 -P 4;--request 10 -n 1
 ;-c -t 30;file
 END
-for options in '-C -f shared/calibration' --verify=quick; do
-	it "cyclesoak $options, killed $rounds times: no soaker is left, and no half of a file"; ( begin
-		for round in $(seq "$rounds"); do
-			cp counts_per_sec shared/calibration
-			marked "$BIN/cyclesoak" $options >kill.out 2>&1 &
-			remember $!
-			wait_until or_gone $! not prints_nothing soaker_of $!
-			kill_one $!
-			[ "$(ls -A shared)" = calibration ]
-			cmp counts_per_sec shared/calibration
-		done
-	); ok
-done
+it "cyclesoak -C, killed $rounds times: no soaker is left, and no half of a file"; ( begin
+	for round in $(seq "$rounds"); do
+		cp counts_per_sec shared/calibration
+		marked "$BIN/cyclesoak" -C -f shared/calibration >kill.out 2>&1 &
+		remember $!
+		wait_until or_gone $! not prints_nothing soaker_of $!
+		kill_one $!
+		[ "$(ls -A shared)" = calibration ]
+		cmp counts_per_sec shared/calibration
+	done
+); ok
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Calibration files that will not do, some of which somebody else has planted.  tests/unit has what is in them,
-# baselines.sh directories in which others may plant things.
+# Calibration files that will not do, some of which somebody else has planted.  tests/unit has what is in them, and
+# directories in which others may plant things.
 #
 # seconds: 2
 . "$TOP/tests/lib.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# --profile: the figures.  tests/unit/{symbols,profile}.c have the groups, warnings.sh the events and what there is without
+# --profile: the figures.  tests/unit/{symbols,profile}.c have the groups, the events, and what there is without
 # the privilege.
 #
 # group: quiet

@@ -32,45 +32,27 @@ it 'a program is killed while its keeper is stopped: the soakers end, and their 
 	ended "$keeper"
 	[ -z "$(stale_group)" ]
 ); ok
-# What is measured does not matter here.
-it 'cyclesoak --profile: in the last run there are as many descriptors, threads and children as in the second'; ( begin
-	owned='ls /proc/$PPID/fd /proc/$PPID/task | wc -l >>owned; cat /proc/$PPID/task/*/children | wc -w >>owned'
-	BUSY_TURNS=0
-	soaking "$cyclesoak" --profile -r 1 --setting "a=$owned" --setting "b=$owned" --setting "c=$owned" -- true
-	tail -n +3 owned >others
-	counts -ge 4 lines_in others
-	[ "$(sort -u others | wc -l)" -eq 2 ] # a number of each
-); ok
-# killed PID TOOL NAME [keeper]: kills its soaker, or the keeper; the tool, whose output is in soak.out and soak.err,
-# ends with status 1, and neither soaker nor group is left.
+# killed PID TOOL PART: its soaker, or the keeper, is killed: the tool, whose output is in soak.out and soak.err, ends with
+# status 1, and neither soaker nor group is left.
 killed()
 {
 	wait_until not prints_nothing soaker_of "$1" # it has its name late on a busy machine
-	soaker=$(soaker_of "$1")
+	soaker=$(soaker_of "$1") why="the $3 was killed by signal 9" status=0
 	raise_soaker "$soaker"
-	kill -KILL "$("${4:-soaker}_of" "$1")"
-	status=0
+	kill -KILL "$(case $3 in soaker) echo "$soaker" ;; *) keeper_of "$1" ;; esac)"
 	ended "$1"
 	wait "$1" || status=$?
 	cat soak.out soak.err
 	[ $status -eq 1 ]
-	[ "$(tail -n 1 soak.err)" = "$2: the $3 was killed by signal 9" ]
+	[ "$(tail -n 1 soak.err)" = "$2: $why" ]
 	ended "$soaker"
 	[ -z "$(stale_group)" ]
 	not grep -v '^{"schema":1,.*}$' soak.out
-	tail -n 1 soak.out | grep -q "\"error\":\"the $3 was killed by signal 9\"}$"
+	tail -n 1 soak.out | grep -q "\"error\":\"$why\"}$"
 }
 it 'cyclesoak --json: a keeper of the soakers that is killed is an error, not a load'; ( begin
 	until_holding --json -p 0.1
-	killed "$SOAK" cyclesoak 'keeper of the soakers' keeper
-); ok
-it 'zcc -c --json: a soaker that is killed is an error, in the middle of a transfer'; ( begin
-	start_zcs
-	start_zcc soak -c --json -t 60 -I 0.2 --pace 20m
-	wait_until counts -eq 2 threads_of "$ZCS"
-	killed $soak zcc soaker
-	one_line soak.out
-	stop_zcs
+	killed "$SOAK" cyclesoak 'keeper of the soakers'
 ); ok
 it 'zcs --json -c: a soaker that is killed ends it, in the middle of a transfer'; ( begin
 	start_zcs -c --json -I 0.02
@@ -101,16 +83,5 @@ it 'zcc -c -N 1 and zcs -c --on-cpus 0: that CPU alone is soaked and reported, a
 	hold_clients told -n 1
 	cpus_of "$ZCS" | sort -u >allowed
 	sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status | diff - allowed
-); ok
-it 'of a machine where CPU 1 alone is online that CPU is soaked, and reported'; ( begin; need jq
-	$in_mounts && [ "$(cat /sys/devices/system/cpu/online)" != 0 ] || skip_check 'one CPU, or no privilege for namespaces'
-	echo 1 >second
-	sed '1s/.*/1000/; s/^cpus .*/cpus 1/; /^cpu [02-9]/d' counts_per_sec >of_second
-	launch soak.out '{*' unshare -m sh -c "mount --bind second /sys/devices/system/cpu/online &&
-		exec $cyclesoak --json -p 0.1 -f of_second"
-	met() { cpus_of "$(soaker_of $launched)" | grep -x 1; }
-	wait_until met
-	kill -TERM $launched
-	head -n 1 soak.out | jq -e '.load_by_cpu | length == 1 and .[0].cpu == 1'
 ); ok
 finish
