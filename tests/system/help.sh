@@ -23,8 +23,8 @@ it '--version has the version of the Makefile; --help, in 79 columns, usage, opt
 	done
 ); ok
 it 'every option of --help has an entry in the man page, and the other way round; neither names one that does not exist'; ( begin
-	for tool in $tools; do
-		"$BIN/$tool" --help >out
+	for tool in $tools zc-hosts zc-plot; do
+		"$BIN/$tool" --help >out || { [ $tool != "${tool#zc-}" ] && continue; } # it may lack its Python
 		{
 			sed -n 's/^ \{2,6\}\(-.*\)/\1/p' out | sed 's/  .*//; s/=.*//; s/, /\n/g' | sed 's/^/entry /'
 			grep -o -e '--[a-z][a-z-]*' out
@@ -34,6 +34,7 @@ it 'every option of --help has an entry in the man page, and the other way round
 			    sed 's/^Fl Fl /--/; s/^Fl /-/; s/[ =].*//; s/^/entry /'
 			grep -oE "Fl (Fl |-)[a-z][a-z-]*" "$TOP/man/$tool.1" | sed "s/Fl Fl /--/; s/Fl -/--/"
 		} | grep -vx -e '\(entry \)*--file' | LC_ALL=C sort -u >manual
+		case $tool in zc-*) sed -i '/^entry /!d' help manual ;; esac # they name options of zcc, too
 		diff help manual || { echo "$tool: < is in --help, > in its page"; exit 1; }
 	done
 ); ok

@@ -21,24 +21,14 @@ unknown option '-x';;-x file;
 file:3: zcc: '--port=1': zc-hosts sets;;file;zcc --port=1
 neither pdsh nor GNU parallel is installed: install one of them$;/nowhere;file;load none
 END
-it 'zc-hosts --help: its options are those of the page'; ( begin
-	exits 0 "$zc_hosts" --help
-	no_wider 79 out
-	sed -n 's/^  \(-.*\)/\1/p' out | sed 's/  .*//' | sort >help
-	[ -s help ]
-	sed -n 's/^\.It Fl/Fl/p' "$TOP/man/zc-hosts.1" | sed 's/ ,/,/; s/Fl Fl /--/; s/Fl /-/' | sort | diff help -
-); ok
-
 printf 'printf "zcs: \\033[31mred\\n" >&2\n' >odd
-it 'zc-hosts: an engine that starts nothing, and prints an escape sequence, or does not end, is the reason'; ( begin; need pdsh
-	for engine in "sh $PWD/odd|zcs: ?\[31mred$" 'yes --|zcs printed more than 16 MiB'; do
-		printf '%s\n' 'hosts a b' 'pattern pairs' "engine pdsh -R exec ${engine%|*} %h" >file
-		exits 1 timeout 60 "$python" "$zc_hosts" file
-		grep -q "^zc-hosts: a to b failed: b: ${engine#*|}" err
-		one_line err
-		is_text err
-		is_text out
-	done
+it 'zc-hosts: what an engine that starts nothing prints is the reason, on one line, of which a terminal obeys nothing'; ( begin; need pdsh
+	printf '%s\n' 'hosts a b' 'pattern pairs' "engine pdsh -R exec sh $PWD/odd %h" >file
+	exits 1 timeout 25 "$python" "$zc_hosts" file
+	grep -qx 'zc-hosts: a to b failed: b: zcs: ?\[31mred' err
+	one_line err
+	is_text err
+	is_text out
 ); ok
 
 # The hosts are NET-1 to NET-4, 192.0.2.1 to 192.0.2.4; the bridge is in NET-0.  What a test that was
@@ -81,13 +71,7 @@ hosts()
 	printf '%s\n' "$@" >>file
 }
 # measures STATUS [option...]: zc-hosts exits with it, and nothing is left on any host
-measures()
-{
-	want=$1
-	shift
-	exits "$want" "$python" "$zc_hosts" "$@" file
-	wait_until nothing_runs
-}
+measures() { exits "$1" "$python" "$zc_hosts" $2 file && wait_until nothing_runs; }
 nothing_runs() { [ -z "$(for i in 1 2 3 4; do ip netns pids "$NET-$i"; done; ls tmp)" ]; }
 # row HOST ROLE: its line of the table
 row() { grep "^$1  *$2 " out; }
@@ -107,10 +91,7 @@ it 'incast: the receiver has a load, and the senders the reason why they have no
 	not grep 'load not measured: .* soaks the CPUs' out || skip_check 'another program soaks'
 	row "$NET-1" receives | grep -Eq '[0-9]%\??  *\+?-?[0-9.]+%  *[0-9]+  *[-0-9.]+'
 	for i in 2 3 4; do row "$NET-$i" sends | grep -q ' -$'; done
-	grep -q "^load of $NET-2 $NET-3 $NET-4: not asked for: 'load $NET-1'$" out
 	grep -q '^3 connections in 1 round, 0 failed; [1-9][0-9]* bytes$' out
-	grep -q "^slowest: $NET-[234] to $NET-1, [0-9.]* Gbit/s at the receiver$" out
-	all 3 '.round == 1 and .bytes > 0 and .bits_per_second > 0'
 	all 3 '.receiver_host | .load_percent != null and .clients == 3 and (has("no_load") | not)'
 	all 3 '.sender_host | .no_load == "off" and (.no_load_text | test("^not asked for: "))'
 ); ok
@@ -143,17 +124,8 @@ it 'incast: a sender that is unplugged in the middle is named after the --timeou
 	one_line err
 	grep -q "^zc-hosts: $NET-4 to $NET-1 failed: $NET-4: zcc: .* 1[.0-9]* seconds (--timeout" err
 	row "$NET-1" receives | grep -q "  includes clients that failed$"
-	row total receives | grep -q "  includes clients that failed$"
-	row total sends | not grep -q "includes"
 	for i in 2 3; do row "$NET-$i" sends | grep -q "^$NET-$i  *sends  *0\.[0-9]* "; done
 	grep -q '^3 connections in 1 round, 1 failed; ' out
-); ok
-it 'incast: a receiver without zcs is named once for all senders'; ( begin
-	hosts 3 'pattern incast' "$by_pdsh" 'load none'
-	sed -i 's,^bin .*,bin /nowhere,' file
-	measures 1
-	one_line err
-	grep -q "^zc-hosts: $NET-2 $NET-3 to $NET-1 failed: $NET-1: .*/nowhere/zcs" err
 ); ok
 it 'all-to-all: a host that is not there is named and omitted, and in no figure of the others'; ( begin
 	hosts 3 'pattern all-to-all' "$by_pdsh" "zcc -n 1 $PWD/tiny" 'load none' "hosts $NET-9=192.0.2.9"

@@ -3,6 +3,7 @@
 
 import contextlib
 import copy
+import importlib.util
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from importlib.machinery import SourceFileLoader
 
 TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
 sys.dont_write_bytecode = True
@@ -20,22 +22,16 @@ sys.path.insert(0, os.path.join(TOP, "lib", "hosts"))
 import hosts_report
 import hosts_run
 
-
-class FakeRun:
-    """A run of zcc or zcs on a host that measures its load, unless `load` names others."""
-
-    def __init__(self, host, objects, load=None, err=()):
-        self.host, self.objects, self.err = host, lambda: objects, list(err)
-        self.plan = {"load": {host} if load is None else load, "instrument": "soak"}
-        self.measures = host in self.plan["load"]
-        self.lines, self.error, self.status = lambda _: self.err, lambda: host + " failed", lambda: 0
-        self.fault = ""
+loader = SourceFileLoader("zc_hosts", os.path.join(TOP, "lib", "hosts", "zc-hosts"))
+zc_hosts = importlib.util.module_from_spec(importlib.util.spec_from_loader("zc_hosts", loader))
+loader.exec_module(zc_hosts)
 
 
-def ran(host, printed, messages="", tool="zcc"):
+def ran(host, printed, messages="", tool="zcc", plan=None):
     """A run that has printed these bytes and messages."""
     run = object.__new__(hosts_run.Run)
-    run.host, run.tool, run.plan, run.measures = host, tool, {"load": {host}, "instrument": "soak"}, True
+    run.host, run.tool, run.plan = host, tool, plan or {"load": {host}, "instrument": "soak"}
+    run.measures = host in run.plan["load"]
     run.found, run.fault, run.is_killed, run.files = None, "", False, []
     for text in (printed, messages.encode()):
         run.files.append(tempfile.TemporaryFile(buffering=0))
@@ -48,29 +44,18 @@ def printed(*objects, status="0"):
     return ("zc-hosts: started\n%s\nzc-hosts: status %s\n" % ("\n".join(map(json.dumps, objects)), status)).encode()
 
 
-def group(clients, moved, load=50.0):
-    """An object that zcs prints for a group of clients."""
-    received = {"bytes": moved, "seconds": 2, "bits_per_second": 4 * moved}
-    return {"end": {"sum_received": received, "host": {"load_percent": load}, "clients": clients}}
-
-
-def transfer(streams):
-    """An object that zcc prints for a connection."""
-    moved = {"bytes": 1000, "seconds": 2, "bits_per_second": 4000}
-    return {"end": {"streams": [{}] * streams, "sum_sent": moved, "sum_received": moved, "host": {}}}
+def transfer(streams, moved=1000, seconds=2, **host):
+    """An object that zcc prints for a connection, or zcs for a group of clients."""
+    figures = {"bytes": moved, "seconds": seconds, "bits_per_second": 8 * moved / seconds}
+    return {"end": {"streams": [{}] * streams, "clients": streams, "sum_sent": figures, "sum_received": figures, "host": host}}
 
 
 def read(text):
-    """The plan that FILE has, which is standard input."""
-    stdin = os.dup(0)
-    with tempfile.TemporaryFile() as file:
-        file.write(text.encode())
-        file.seek(0)
-        os.dup2(file.fileno(), 0)
-    try:
-        return hosts_run.read_plan("-")
-    finally:
-        os.dup2(stdin, 0)
+    """The plan that FILE has."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        return hosts_run.read_plan(file.name)
 
 
 def equal(got, want, what=""):
@@ -117,7 +102,7 @@ def test_words():
         ("zcc 'x;reboot'", "zcc: 'x;reboot': only letters"),
         ("zcc --idle", "zcc: '--idle': zc-hosts sets"),
         ("zcs --port=5", "zcs: '--port=5': zc-hosts sets"),
-        ("colour red", "^standard input:3: unknown keyword 'colour'"),
+        ("colour red", ":3: unknown keyword 'colour'"),
     ):
         pattern = "" if "pattern" in bad else "pattern incast\n"
         rejected(why, read, "hosts a b\n" + pattern + bad)
@@ -187,13 +172,13 @@ def test_output():
         (ran("a", b"zc-hosts: started\n"), "zcc failed: exit status unknown"),
         (ran("a", good + b"[", "zcc: why\nbye\npdsh@x: a: ssh exited"), "zcc: why"),
         (ran("a", good, "zcc: " + "y" * 999), "zcc: " + "y" * 295),
-        (ran("a", b""), "zcc: the host did not start it: check the host and 'engine'"),
         (ran("a", b"", "pdsh@x: execvp no failed: No such file\npdsh@x: a: no exited"), "pdsh@x: execvp no failed: No such file"),
     ):
-        result = hosts_report.connection_result(ran("r", printed(group(1, 9)), tool="zcs"), run, "a")
+        result = hosts_report.connection_result(ran("r", printed(transfer(1, 9)), tool="zcs"), run, "a")
         equal((result.get("failed_host"), result.get("error")), ("a", error))
     run = ran("a", printed(transfer(2), transfer(1)).replace(b"\n", b"\r\n"))
     equal((len(run.objects()), run.error()), (2, "zcc failed: exit status 0"))
+    equal([len(ran("a", printed(*[{}] * n)).objects()) for n in (10000, 10001)], [10000, 0])
 
 
 def test_mutated():
@@ -208,7 +193,7 @@ def test_mutated():
             where, key = part, rng.choice(list(part))
             part = part[key] if isinstance(part[key], dict) else None
         where[key] = rng.choice(values)
-        sender, receiver = ran("a", printed(reports[0])), ran("r", printed(reports[1], group(1, 5)), tool="zcs")
+        sender, receiver = ran("a", printed(reports[0])), ran("r", printed(reports[1], transfer(1, 5)), tool="zcs")
         results = [dict(hosts_report.connection_result(receiver, sender, "a"), round=1)]
         hosts_report.add_hosts(results)
         if sender.fault or receiver.fault:
@@ -227,110 +212,83 @@ def test_scripts():
     subprocess.run(["sh", "-c", script], timeout=3, check=True)
 
 
-def test_largest_group():
-    """a receiver whose clients did not all overlap has the figures of the largest group"""
-    for groups in ([group(1, 10, 1.0), group(2, 30, 3.0)], [group(2, 30, 3.0), group(1, 10, 1.0)]):
-        figures = hosts_report.receiver_figures(FakeRun("r", groups), 3)
-        equal([figures[key] for key in ("bytes", "load_percent", "clients")], [30, 3.0, 2])
-        equal(figures["unsafe"], ["clients_not_together"])
-        assert "failed_clients" not in figures and "no_load" not in figures
-        equal(hosts_report.receiver_figures(FakeRun("r", groups), 2)["failed_clients"], 1)
+def test_engines():
+    """an engine that does not start a program, or does not end, is ended, and that is the failure"""
+    with tempfile.TemporaryDirectory() as directory:
+        plan = {"hosts": {"a": "a", "b": "b"}, "engine": [directory + "/engine"], "zcc": [], "zcs": [], "load": set(), "bin": ""}
+        plan.update(instrument="soak", port=9, limit=0.2)
+        for limit, script, failed, is_killed, error in (
+            (60, "exit 1", "b", False, "zcs: the host did not start it: check the host and 'engine'"),
+            (60, "exec yes", "b", False, "zcs printed more than 16 MiB, or messages of more than 1 MiB"),
+            (0.2, "exec sleep 99", "b", True, "zcs: the host did not answer in time: check the host and 'engine'"),
+            (1, "echo zc-hosts: started; exec sleep 99", "b", True, "zcs: the host did not answer in time"),
+            (60, "echo zcs: listening on x >&2; exec sleep 99", "a", True, "zcc: the host did not answer in time: check the host and 'engine'"),
+        ):
+            with open(plan["engine"][0], "w", encoding="ascii") as file:
+                os.fchmod(file.fileno(), 0o755)
+                file.write("#!/bin/sh\n" + script)
+            zc_hosts.START_LIMIT, zc_hosts.END_LIMIT, hosts_run.END_LIMIT, runs = limit, 0.2, 0.2, []
+            result = zc_hosts.run_round(plan, [("a", "b")], runs)[0]
+            equal((result["failed_host"], result["error"], runs[-1].is_killed), (failed, error, is_killed))
+            for run in runs:
+                run.process.wait(20)
 
 
-def test_failed_clients():
-    """a receiver counts the clients that failed, but not a sender that never began"""
-    senders = [FakeRun("a", [transfer(3)]), FakeRun("b", [transfer(1)])]
-    for last, failed in ((FakeRun("killed", []), 1), (None, 0)):
-        receiver = FakeRun("r", [group(4 + failed, 5000)])
-        results = [hosts_report.connection_result(receiver, one, "s") for one in senders + [last]]
-        hosts_report.add_hosts(results)
-        equal(["error" in one for one in results], [False, False, True])
-        for one in results:
-            equal(one["receiver_host"].get("failed_clients", 0), failed)
-            equal(one["receiver_host"].get("unsafe", []), ["client_failed"] * failed)
-
-
-def test_no_load():
-    """the reason why a host's load is not measured tells whether one was asked for"""
-    one = transfer(1)
-    for word, load, err, reason in (
-        ("off", {"e", "d", "b", "c"}, [], "not asked for: 'load b c d ...'"),
-        ("off", set(), [], "not asked for: 'load none'"),
-        ("held", None, ["zcc: the load is not measured: x: y", "bye"], "x: y"),
-    ):
-        one["end"]["host"]["no_load"] = word
-        figures = hosts_report.host_figures(FakeRun("a", [one], load, err), one["end"], "sum_sent", [])
-        equal((figures["no_load"], figures["no_load_text"]), (word, reason))
-    one["end"]["host"]["no_load"] = "off"
-    figures = hosts_report.host_figures(FakeRun("a", [one]), one["end"], "sum_sent", [])
-    equal((figures["no_load"], figures["no_load_text"]), ("unknown", "its program does not say why"))
-
-
-def test_long():
-    """what a program prints is read whole"""
-    program = object.__new__(hosts_run.Program)
-    with tempfile.TemporaryFile(buffering=0) as file:
-        file.write(b"x" * 1000000)
-        program.files = [file]
-        equal(len(program.lines(0)[0]), 1000000)
-
-
-def cells(*rounds):
-    row = hosts_report.Row("n1", "sends")
-    for figures in rounds:
-        row.add(figures)
-    return row.cells()
-
-
-def test_means():
-    """several rounds: the load is weighted by time, the cost by bytes; one that is unsafe marks both"""
-    first = {"bytes": 3000, "seconds": 1, "load_percent": 10, "cost_us_per_kib": 1, "cpus": 2}
-    second = {"bytes": 1000, "seconds": 3, "load_percent": 50, "cost_us_per_kib": 5, "cpus": 2}
-    throughput = "%.3f" % (8 * 4000 / 4 / 1e9)
-    equal(cells(first, second)[2:], [throughput, "40.0% +-0.0%", "2", "2.000", ""])
-    second["unsafe"] = ["steal"]
-    equal(cells(first, second)[2:], [throughput, "40.0%? +-0.0%", "2", "2.000?", "unsafe: steal"])
-    rows = [hosts_report.Row(name, "sends") for name in ("n1", "n2")]
-    rows[0].add(first)
-    equal(hosts_report.total_cells([], rows, "sender")[5], "1.000")
-    rows[1].add({"bytes": 1000, "seconds": 1})
-    equal(hosts_report.total_cells([], rows, "sender")[5], "-")
-
-
-def test_failures():
-    """a failure has one note for all hosts that it concerns; the total tells what it includes"""
-    figures = {"bytes": 9, "seconds": 1, "bits_per_second": 72, "failed_clients": 1}
-    one = {"receiver": "r", "round": 1, "runs": [FakeRun("a", []), FakeRun("r", [])], "sender_host": {}}
-    one.update({"receiver_host": figures, "failed_host": "r", "error": "zcs: no such file"})
-    results = [dict(one, sender=name) for name in "abcde"]
-    rows = hosts_report.host_rows({"hosts": dict.fromkeys("rabcde")}, results)
-    equal(rows[0].notes, ["failed with a b c ...: zcs: no such file", "includes clients that failed"])
-    equal([one.notes for one in rows[1:]], [[]] * 5)
-    total = hosts_report.total_cells(results, rows, "receiver")
-    equal(total[-1], "includes clients that failed")
-    equal(hosts_report.total_cells(results, rows, "sender")[-1], "")
-
-
-def test_slowest():
-    """the slowest connection is named, and the bytes of all are added"""
-    one = {"receiver": "r", "round": 1, "sender_host": {}, "receiver_host": {}, "bytes": 2}
-    results = [dict(one, sender=name, bits_per_second=rate) for name, rate in (("a", 3e9), ("b", 1e9), ("c", 2e9))]
+def test_table():
+    """the table of three rounds: means by time and bytes, the largest group, why there is no load, who failed with whom"""
+    plan = {"hosts": dict.fromkeys("rabcd"), "load": {"r", "a", "b"}, "instrument": "soak"}
+    run = lambda *arguments, **more: ran(*arguments, plan=plan, **more)
+    cost = {"cpus": 2, "load_percent": 10, "cost_us_per_kib": 1}
+    unsafe = {"cpus": 2, "load_percent": 50, "cost_us_per_kib": 5, "unsafe": ["steal"]}
+    senders = [
+        [run("a", printed(transfer(1, 3 * GB, 1, **cost))),
+         run("b", printed(transfer(2, GB, no_load="held")), "zcc: the load is not measured: x: y\nbye"),
+         run("c", printed(transfer(1, GB, no_load="off"))), run("d", printed(status="1"), "zcc: why")],
+        [run("a", printed(transfer(1, GB, 3, **unsafe))), run("b", printed(transfer(1, GB, no_load="off")))],
+        [None] * 4,
+    ]  # fmt: skip
+    receivers = [
+        run("r", printed(transfer(1, 10), transfer(4, 6 * GB, load_percent=30, load_uncertainty_percent=2, cost_us_per_kib=1)), tool="zcs"),
+        run("r", printed(transfer(2, 3 * GB, load_percent=60, cost_us_per_kib=3)), tool="zcs"),
+        run("r", b"", "zcs: no such\033 file", tool="zcs"),
+    ]
+    results = []
+    for number, (receiver, all_senders) in enumerate(zip(receivers, senders), 1):
+        found = [hosts_report.connection_result(receiver, sender, name) for sender, name in zip(all_senders, "abcd")]
+        hosts_report.add_hosts(found)
+        results += [dict(one, round=number) for one in found]
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        hosts_report.print_table({"hosts": dict.fromkeys("rabc"), "instrument": "soak"}, results)
-    equal(out.getvalue().splitlines()[-2:], ["3 connections in 1 round, 0 failed; 6 bytes",
-                                             "slowest: b to r, 1.000 Gbit/s at the receiver"])
+        hosts_report.print_table(plan, results)
+    equal(out.getvalue(), TABLE)
+    best = results[0]["receiver_host"]
+    equal([best[key] for key in ("bytes", "clients", "failed_clients")], [6 * GB, 4, 1])
+    equal(results[5]["sender_host"]["no_load_text"], "its program does not say why")
+    equal(hosts_report.not_asked_for({"load": set()}), "not asked for: 'load none'")
+
+
+GB = 10**9
+TABLE = """\
+host   role      Gbit/s           load  CPUs  us/KiB
+r      receives  18.000  45.0%? +-2.0%     -  1.667?  failed with a b c ...: zcs: no such? file; unsafe: clients_not_together, client_failed; includes clients that failed
+a      sends      8.000  40.0%? +-0.0%     2  2.000?  unsafe: steal
+b      sends      4.000              -     -       -  load not measured: x: y; load not measured: its program does not say why
+c      sends      4.000              -     -       -
+d      sends          -              -     -       -  failed with r: zcc: why
+total  sends     19.333              -     -       -  mean of 2 rounds
+total  receives  18.000              -     -  1.667?  mean of 2 rounds; includes clients that failed
+load of c: not asked for: 'load a b r'
+10 connections in 3 rounds, 5 failed; 7000000000 bytes
+slowest: a to r, 2.667 Gbit/s at the receiver
+"""
 
 
 TESTS = [one for name, one in list(globals().items()) if name.startswith("test_")]
-FAILED = 0
 for number, one in enumerate(TESTS, 1):
-    problem = ""
     try:
         one()
+        print("ok %d - %s" % (number, one.__doc__))
     except Exception:  # pylint: disable=broad-except
-        problem = "not "
-        FAILED += 1
-        print("# " + traceback.format_exc().replace("\n", "\n# "))
-    print("%sok %d - %s" % (problem, number, one.__doc__))
+        print("not ok %d - %s\n# %s" % (number, one.__doc__, traceback.format_exc().replace("\n", "\n# ")))
+        failed = True
 print("1..%d" % len(TESTS))
-sys.exit(FAILED > 0)
+sys.exit("failed" in globals())
