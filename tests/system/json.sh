@@ -26,13 +26,10 @@ beside 'zcc --json and zcs --json, three streams: an entry for each, in each int
 	# The wire can say no less than 0.1 s of a warm-up.
 	holds zcc.json ".start.connected | (map(.local_port) | unique | length) == 3 and all(.remote_port == $PORT)" \
 	    '.start.test_start | .omit == 0.2 and .duration == 0.8 and .files == 2 and .file_bytes == 300001' \
-	    '.start.timestamp | .timesecs > 1600000000 and .timesecs == (.timemillisecs / 1000 | floor)' \
-	    '.start | .tcp_mss_default > 0 and (.version | startswith("zc "))' \
 	    '.end as $e | all("bytes", "warmup_bytes", "calls", "files", "retransmits"; . as $k |
 		$e.sum_sent[$k] == ([$e.streams[].sender[$k]] | add))' \
 	    '.end | .sum_sent.sender and (.sum_received.sender | not) and .bytes_agree and .both_ends_on_host' \
 	    '.end.streams | all(.sender.bytes + .sender.warmup_bytes == .receiver.bytes + .receiver.warmup_bytes)' \
-	    '.end.streams | all(.sender | .rtt > 0 and .snd_mss > 0 and .snd_cwnd > 0)' \
 	    '.intervals | all((.streams | length) == 3 and .sum.bytes == ([.streams[].bytes] | add) and
 		.sum.retransmits == ([.streams[].retransmits] | add))' \
 	    "$continuous" '.intervals[0].sum.start < 0.001' \
@@ -49,61 +46,30 @@ beside 'zcc --json and zcs --json, three streams: an entry for each, in each int
 	    .[1].receiver as $c | ($r | keys) == ($c | keys) and ($r | del(.socket) | to_entries |
 	    all($c[.key] == .value or ($c[.key] - .value | fabs) <= 0.01 * (.value | fabs) + 1e-6)))' zcc.json zcs.out
 ) & later
-beside 'zcs --json: an object for each group, none for who only looks; an error is that of its client'; ( begin
+beside 'zcs --json: an object for each group, whose error is that of its client; of zerocopy zcc has its own figures'; ( begin
 	start_zcs --json
-	exits 0 "$zcc" -s 0 -p "$PORT" ../file
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -m zerocopy -b 10000 -k --nodelay -n 2 ../file
+	holds out '.start.test_start | .method == "zerocopy" and .blksize == 10000 and .cork and .nodelay' \
+	    '.end.streams[0] | .zerocopy_sends == 60 and .zerocopy_incomplete == 0 and .zerocopy_copied <= 60 and .sender.calls == 60'
 	after 0
-	holds last '.end | .clients == 1 and (.streams | length) == 1 and .sum_received.files == 1'
-	"$HELPERS/net" send "$PORT" </dev/null
+	holds last '.end | .clients == 1 and (.streams | length) == 1 and .sum_received.files == 2'
 	{ u32 1 1 1000; head -c 3 ../file; } | "$HELPERS/net" send -c "$PORT"
 	after 1
 	holds last '.end.sum_received.bytes == 3' '.error | endswith(": closed in the middle of a file, after 3 bytes")'
 	[ "zcs: $(jq -r .error last)" = "$(tail -n 1 zcs.err)" ]
-	exits 0 "$zcc" -s 0 -p "$PORT" ../tiny
-	after 2
-	holds last '.end | .sum_received.bytes == 1 and .streams[0].receiver.socket == 4' 'has("error") | not'
 ) & later
-beside 'zcc --json: zerocopy has its own figures; without a receipt there is no receiver; one of other bytes is an error'; ( begin
-	start_zcs
-	exits 0 "$zcc" --json -s 0 -p "$PORT" -m zerocopy -b 10000 -k --nodelay -n 2 ../file
-	holds out '.start.test_start | .method == "zerocopy" and .blksize == 10000 and .cork and .nodelay' \
-	    '.end.streams[0] | .zerocopy_sends == 60 and .zerocopy_incomplete == 0 and .zerocopy_copied <= 60' \
-	    '.end.streams[0].sender | .bytes == 600000 and .files == 2 and .calls == 60'
-	for raw in --raw ''; do
-		start_peer
-		exits 0 "$zcc" --json -s 0 -p "$PORT" $raw ../tiny
-		holds out ".start.test_start.protocol == \"${raw:+raw }TCP\" and .end.sum_sent.bytes == 1" \
-		    '.end | has("sum_received") or has("bytes_agree") or (.streams[0] | has("receiver")) | not'
-	done
-	start_peer -r 'bytes=2 seconds=1\n'
-	exits 1 "$zcc" --json -s 0 -p "$PORT" ../tiny
-	holds out '.error == "the server received 2 bytes of the 1 sent"' '.end | .sum_sent.bytes == 1 and (.bytes_agree | not)'
-	one_line err
-) & later
-# The first time zcc is interrupted, the second time zcs
-beside 'zcc --json and zcs --json, interrupted: all there was, and an error in the object of the one; then the port is free'; ( begin
+beside 'zcs --json, interrupted: its object has all there was, and the error; then the port is free'; ( begin
 	start_zcs --json -I 0.05
-	for who in zcc zcs; do
-		start_zcc sender --json -P 2 -I 0.05 -t 60 --pace 500m
-		wait_until counts -eq 3 threads_of "$ZCS"
-		# Of the time that the kernel works for zcs, in ticks.
-		ticks=$(stat_field "$ZCS" 15)
-		wait_until counts -gt $((ticks + 2)) stat_field "$ZCS" 15
-		[ $who = zcs ] || kill -TERM $sender
-		[ $who = zcc ] || kill -TERM "$ZCS"
-		ended $sender
-		wait_until [ -s zcs.out ]
-		[ $who = zcs ] || holds sender.out '.error == "interrupted"' ".end.sum_sent.bytes > 0" ".end.bytes_agree"
-		[ $who = zcs ] || not [ -s sender.err ]
-	done
+	start_zcc sender -P 2 -t 60 --pace 500m
+	wait_until counts -eq 3 threads_of "$ZCS"
+	# Of the time that the kernel works for zcs, in ticks.
+	ticks=$(stat_field "$ZCS" 15)
+	wait_until counts -gt $((ticks + 2)) stat_field "$ZCS" 15
+	stop_zcs
 	zcc_ends sender 1
-	exits 0 wait "$ZCS"
-	one_line sender.err
+	holds zcs.out '.error == "interrupted" and .end.sum_received.bytes > 0 and (.end.streams | length) == 2'
 	fails 'Connection refused' "$zcc" -s 0 -p "$PORT" ../tiny
-	jq -es 'length == 2 and .[1].error == "interrupted" and (.[0] | has("error") | not) and
-	    all(.end.sum_received.bytes > 0 and (.end.streams | length) == 2)' zcs.out
 ) & later
-
 beside '--json-stream: each line is there when its event is, and its data are a member of the object of --json'; ( begin
 	start_zcs --json-stream -I 0.05
 	start_zcc sender -T title --json-stream -I 0.05 -t 60 --pace 20m

@@ -1,18 +1,7 @@
 #include "lib/report/figures.h"
 
 #include "lib/report/json.h"
-#include "tests/unit/unit.h"
-
-/* Every key of a receipt, with a value of its own. */
-static const char all_keys[] =
-	"bytes=1 seconds=2 files=3 reads=4 warmup=5 clients=6 method=seven refused=eight "
-	"cpu=9 load=10 uncertainty=11 cpus=12 slowed=13 tasks=14 interrupts=15 "
-	"packets_in=16 packets_out=17 user=18 nice=19 system=20 idle=21 iowait=22 irq=23 "
-	"softirq=24 steal=25 rcv_rtt=26 rcv_mss=27 out_of_order=28 softnet_dropped=29 "
-	"softnet_squeezed=30 switches=31 unsafe=steal version=0.2.0-rc1 "
-	"kernel=6.18.0+deb13-amd64 no_load=held instrument=countedbythepmu "
-	"boot=0123456789abcdef tls=aes-128-gcm tls_version=1.3 tls_by=software tls_records=32 "
-	"tls_no_pad=1 tls_errors=33";
+#include "tests/unit/filled.h"
 
 /* Prints figures as a receipt. */
 static void print_receipt(const struct figures *f)
@@ -37,37 +26,42 @@ static void print_all(const struct figures *f)
 	report("\n");
 }
 
-/* Figures when nothing was measured, all keys of a receipt, and a sum of two. */
-static void test_sums(void)
+/* Figures when nothing was measured, all that there can be, and sums. */
+static void test_all(void)
 {
-	struct figures sum, a = figures_of(all_keys);
+	struct figures f, sum, a = filled(IN_SENDER | IN_RECEIVER, UNSAFE_STEAL),
+			       b = filled(IN_SENDER | IN_RECEIVER, UNSAFE_WEIGHT);
+	char line[RECEIPT_MAX], kept[KEPT_MAX];
 
 	capture(STDOUT_FILENO);
 	memset(&sum, 0x11, sizeof(sum));
 	figures_init(&sum);
 	print_all(&sum);
 	print_receipt(&sum);
+	print_all(&a);
 	print_receipt(&a);
-	a.tcp.retransmits = 5;
-	a.tcp.segments = 100;
-	a.tcp.mss = 1448;
-	a.tcp.busy = 12;
-	a.tcp.rwnd_limited = 4;
-	a.waits = (struct waits){20, 4, 3, 21, 22, 23, 24};
-	a.zerocopy = (struct zerocopy_figures){1, 2, 3};
-	a.host.baseline = BASELINE_OWN;
+	report("%s\n", receipt_format_kept(&a));
+	figures_add(&sum, &a);
 	figures_add(&sum, &a);
 	print_all(&sum);
-	a.seconds = 3; /* the longest may be the last that is added */
-	a.waits.max_cwnd = 1;
-	a.tcp.mss = 536;
-	strcpy(a.method, "eight");
-	a.tcp.busy = NAN;
-	a.host.unsafe = UNSAFE_WEIGHT;
-	figures_add(&sum, &a);
+	b.seconds = a.seconds + 1; /* the longest may be the last that is added */
+	b.tcp.busy = NAN;
+	sum = a;
+	figures_add(&sum, &b);
 	print_all(&sum);
-	expect(captured(),
-	       "figures of nothing, of one, and a sum of two, of which the longer one has the load");
+	b.seconds = a.seconds - 1;
+	sum = a;
+	figures_add(&sum, &b);
+	print_all(&sum);
+	expect(captured(), "figures: none, all, and sums, of which the longer one has the load");
+	strcpy(kept, receipt_format_kept(&a));
+	ok(receipt_parse_kept(strcpy(line, kept), &f) == NULL &&
+		   strcmp(receipt_format_kept(&f), kept) == 0,
+	   "all figures are read from a receipt that is kept");
+	ok(receipt_parse(line, receipt_format(&a, line), &f) == NULL &&
+		   receipt_format(&f, kept) == receipt_format(&a, line) &&
+		   memcmp(kept, line, receipt_format(&a, line)) == 0 && isnan(f.requests.n),
+	   "all figures but those that are only kept are read from a peer's receipt");
 }
 
 static double value(const char *key, const struct figures *f)
@@ -77,16 +71,16 @@ static double value(const char *key, const struct figures *f)
 
 static void test_values(void)
 {
-	struct figures f = figures_of("bytes=125000000 seconds=0.5 load=0.25 cpus=1 method=read");
+	const struct rusage usage = {.ru_utime = {1, 250000}, .ru_stime = {2, 500000}};
+	const struct command_figures c = command_figures_of(&usage);
+	struct figures f = figures_of("bytes=125000000 seconds=0.5 method=read");
 
+	ok(c.user == 1.25 && c.system == 2.5, "a command's CPU times are seconds");
 	ok(kib_per_second(&f) == 125000000 / 512.0 && per_second(10, 4) == 2.5 &&
 		   per_second(1, 0) == 0 && per_second(1, NAN) == 0,
 	   "rates are per second, and 0 in no time or an unknown one");
-	ok(value("bits_per_second", &f) == 2e9 && value("bytes", &f) == 125000000 &&
-		   isnan(value("method", &f)),
-	   "a throughput in bits, a count, and a word, which is no number");
-	ok(value("load_percent", &f) == 0.25 && figure_factor(figure_named("load_percent")) == 100,
-	   "a load is a share, and its key in percent");
+	ok(value("bits_per_second", &f) == 2e9 && isnan(value("method", &f)),
+	   "a throughput is in bits, and a word is no number");
 	f.cut = true;
 	ok(isnan(value("bits_per_second", &f)), "what was cut has no throughput");
 	ok(figure_is_possible(FIGURE_COST, -1) && !figure_is_possible(FIGURE_SHARE, -1) &&
@@ -97,54 +91,6 @@ static void test_values(void)
 	ok(near(figures_cost(&f), 1000) && near(value("cost_uncertainty_us_per_kib", &f), 100) &&
 		   near(figures_cost_each(&f, 500), 2000) && isnan(figures_cost_each(&f, 0)),
 	   "a cost is in us per KiB or of each, and as uncertain as its load");
-}
-
-/* Each number that is stored, in each place that a row of the table names, and in the sum of two. */
-static void test_places(void)
-{
-	const struct figure *row;
-	struct figures f, g, sum;
-	char line[KEPT_MAX], key[64];
-	double n, want;
-	const char *found;
-
-	for (row = figure_table; row < figure_table + figure_rows; row++) {
-		if (row->derive != NULL || row->all != 0 || row->kind > FIGURE_SHARE)
-			continue;
-		f = g = figures_of("bytes=1 seconds=1 load=0.5 cpus=1");
-		figures_init(&sum);
-		n = (double)((row - figure_table) % 64) + 2; /* each kind can be that */
-		if (row->kind == FIGURE_COUNT)
-			/* NOLINTNEXTLINE(performance-no-int-to-ptr): the table gives const members */
-			*(uint64_t *)(uintptr_t)figure_member(row, &f) = (uint64_t)n;
-		else
-			/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
-			*(double *)(uintptr_t)figure_member(row, &f) = n;
-		if (row->receipt != NULL) {
-			ok((receipt_parse(line, receipt_format(&f, line), &g) == NULL &&
-			    figure_value(row, &g) == n) == !row->is_kept,
-			   "%s: a receipt has it, unless it is one that is only kept",
-			   row->receipt);
-			strcpy(line, receipt_format_kept(&f));
-			ok(receipt_parse_kept(line, &g) == NULL && figure_value(row, &g) == n,
-			   "%s: a receipt that is kept has it", row->receipt);
-		}
-		if (row->key != NULL && row->objects != 0) {
-			snprintf(key, sizeof(key), "\"%s\":", row->key);
-			capture(STDOUT_FILENO);
-			print_all(&f);
-			found = strstr(captured(), key);
-			want = n * figure_factor(row);
-			ok(found != NULL && near(strtod(found + strlen(key), NULL), want),
-			   "%s: JSON has it, times %g", row->key, figure_factor(row));
-		}
-		figures_add(&sum, &f);
-		figures_add(&sum, &f);
-		want = row->sum == SUM_ADDED ? 2 * n : row->sum == SUM_NONE ? NAN : n;
-		ok(figure_value(row, &sum) == want ||
-			   (isnan(want) && isnan(figure_value(row, &sum))),
-		   "row %d: a sum of two has it by its rule", (int)(row - figure_table));
-	}
 }
 
 /*
@@ -265,67 +211,50 @@ static void test_longest(void)
 	   receipt_format(&f, line), strlen(receipt_format_kept(&f)));
 }
 
-#define KEPT (1u << 31) /* in the place of objects: figures that only --save keeps */
-
-/* What a command prints there must be the keys of these objects of JSON, or of receipts, and the others. */
-static void check_keys(const char *command, const char *document, unsigned objects,
-		       const char *others)
-{
-	char all[8192] = "cd ${TOP:-.}/man && { printf '%s\\n' ", got[4096];
-	const struct figure *row;
-	const char *key;
-	FILE *f;
-
-	for (row = figure_table; row < figure_table + figure_rows; row++) {
-		key = (row->objects & objects) != 0 ? row->key : NULL;
-		if (objects == (row->is_kept ? KEPT : 0))
-			key = row->receipt;
-		if (key != NULL)
-			string_append(all, sizeof(all), "%s ", key);
-	}
-	string_append(all, sizeof(all), "%s; ", others);
-	string_append(all, sizeof(all), command, document);
-	string_append(all, sizeof(all), "; } | sort | uniq -u");
-	/* NOLINTNEXTLINE(cert-env33-c): the words are those of this file and of the table */
-	f = popen(all, "r");
-	got[fread(got, 1, sizeof(got) - 1, f)] = '\0';
-	pclose(f);
-	is(got, "", "the keys of %s are those of its document", document);
-}
+/* A row of the table: the object of JSON that has it, where man/ has its key, and the keys that only man/ has. */
+static const struct document {
+	unsigned objects; /* 0: a receipt of a peer; KEPT: one that is kept */
+	const char *command, *section, *others;
+} documents[] = {
+#define KEPT 1u << 31
+#define SCHEMA                                                                                     \
+	"sed -n '/^    \"[a-z_]*%s\": {$/,/^    },$/s/^        \"\\([a-z_]*\\)\".*/\\1/p' zc-json.schema.json"
+#define PAGE "sed -n '/^.Ss %s/,/^.S[sh] Re\\|^.Sh/s/^.It Cm //p' zc-*.5 | tr -d ' ' | tr , '\\n'"
+	{IN_SENDER, SCHEMA, "sender", "socket start end sender"},
+	{IN_RECEIVER, SCHEMA, "receiver", "socket start end sender"},
+	{IN_INTERVAL, SCHEMA, "interval", "socket start end sender clients omitted"},
+	{IN_HOST, SCHEMA, "host", "accounting_percent environment no_load_text profile"},
+	{IN_PROFILE, SCHEMA, "profile", ""},
+	{IN_ACCOUNTING, SCHEMA, "accounting", ""},
+	{0, PAGE, "The receipt", "refused"},
+	{KEPT, PAGE, "Figures that no peer sends", ""},
+};
 
 static void test_documents(void)
 {
-	static const struct {
-		const char *name;
-		unsigned objects;
-		const char *others;
-	} cases[] = {{"sender", IN_SENDER, "socket start end sender"},
-		     {"receiver", IN_RECEIVER, "socket start end sender"},
-		     {"interval", IN_INTERVAL, "socket start end sender clients omitted"},
-		     {"host", IN_HOST, "accounting_percent environment no_load_text profile"},
-		     {"profile", IN_PROFILE, ""},
-		     {"accounting", IN_ACCOUNTING, ""}};
-	size_t i;
+	const struct document *d;
+	const struct figure *row;
+	char all[8192], got[4096];
+	const char *key;
+	FILE *f;
 
-	for (i = 0; i < LENGTH(cases); i++)
-		check_keys(
-			"sed -n '/^    \"[a-z_]*%s\": {$/,/^    },$/s/^        \"\\([a-z_]*\\)\".*/\\1/p' "
-			"zc-json.schema.json",
-			cases[i].name, cases[i].objects, cases[i].others);
-	check_keys("echo refused; sed -n '/^.Ss %s/,/^.Ss Rejection/s/^.It Cm //p' zc-wire.5 | "
-		   "tr -d ' ' | tr , '\\n'",
-		   "The receipt", 0, "");
-	check_keys("sed -n '/^.Ss %s/,/^.Sh/s/^.It Cm //p' zc-save.5 | tr -d ' ' | tr , '\\n'",
-		   "Figures that no peer sends", KEPT, "");
+	for (d = documents; d < documents + LENGTH(documents); d++) {
+		strcpy(all, "cd ${TOP:-.}/man && { printf '%s\n' ");
+		for (row = figure_table; row < figure_table + figure_rows; row++) {
+			key = (row->objects & d->objects) != 0 ? row->key : NULL;
+			if (d->objects == (row->is_kept ? KEPT : 0))
+				key = row->receipt;
+			string_append(all, sizeof(all), "%s ", key != NULL ? key : "");
+		}
+		string_append(all, sizeof(all), "%s; ", d->others);
+		string_append(all, sizeof(all), d->command, d->section);
+		string_append(all, sizeof(all), "; } | sort | uniq -u");
+		/* NOLINTNEXTLINE(cert-env33-c): the words are those of this file and of the table */
+		f = popen(all, "r");
+		got[fread(got, 1, sizeof(got) - 1, f)] = '\0';
+		pclose(f);
+		is(got, "", "the keys of %s are those of its document", d->section);
+	}
 }
 
-static void test_commands(void)
-{
-	const struct rusage usage = {.ru_utime = {1, 250000}, .ru_stime = {2, 500000}};
-	const struct command_figures f = command_figures_of(&usage);
-
-	ok(f.user == 1.25 && f.system == 2.5, "a command's CPU times are seconds");
-}
-
-TESTS(test_commands, test_sums, test_values, test_places, test_parse, test_receipts, test_longest,
-      test_documents)
+TESTS(test_all, test_values, test_parse, test_receipts, test_longest, test_documents)

@@ -14,40 +14,41 @@ static const char *parse(const char *words)
 	return argv[options_parse(&opt, words_of(words, argv), argv)];
 }
 
-/* Prints all options but those that are NULL in each case. */
+/* Prints all options but those that are NULL in each case, a line each. */
 static void print_all(void)
 {
 	const struct sock_options *k = &opt.sock;
 	const struct gauge_setup *g = &opt.gauge;
 	const struct compare_options *c = &opt.compare;
 
-	report("  server '%s' port %s, source %s, family %d, cport %d; rcvbuf %d, sndbuf %d, dscp %d\n",
+	report("server %s\nport %s\nsource %s\nfamily %d\ncport %d\nrcvbuf %d\nsndbuf %d\ndscp %d\n",
 	       opt.server, opt.port, opt.source != NULL ? opt.source : "any", opt.family, opt.cport,
 	       k->rcvbuf, k->sndbuf, k->dscp);
-	report("  mptcp %d, mss %d, nodelay %d, cork %d, bind %d, congestion %d, device %d; file %s\n",
+	report("mptcp %d\nmss %d\nnodelay %d\ncork %d\nbind %d\ncongestion %d\ndevice %d\nfile %s\n",
 	       k->mptcp, opt.mss, opt.nodelay, opt.cork, opt.bind.n, k->congestion != NULL,
 	       k->device != NULL, opt.files[0] != NULL ? opt.files[0] : "-");
-	report("  soak %d, idle %d, own %d, profile %d, never_idle %d, parks %d, file %d\n",
+	report("soak %d\nidle %d\nown %d\nprofile %d\nnever_idle %d\nparks %d\ncounts %d\n",
 	       g->soak, g->idle, g->own, g->profile, g->never_idle, g->parks, g->file != NULL);
-	report("  wait %g, wait_idle %g, CPUs %d, %d\n", g->wait, g->wait_idle, g->n_cpus, g->on.n);
-	report("  %s, streams %d, chunk %ju, loops %u, seconds %g, bytes %ju, warmup %g\n",
+	report("wait %g\nwait_idle %g\nCPUs %d\non %d\n", g->wait, g->wait_idle, g->n_cpus,
+	       g->on.n);
+	report("method %s\nstreams %d\nchunk %ju\nloops %u\nseconds %g\nbytes %ju\nwarmup %g\n",
 	       opt.method->name, opt.streams, (uintmax_t)opt.chunk, opt.loops, opt.seconds,
 	       (uintmax_t)opt.bytes, opt.warmup);
-	report("  pace %ju, raw %d, preload %d, tls %d, keep %d, requests", (uintmax_t)opt.pace,
+	report("pace %ju\nraw %d\npreload %d\ntls %d\nkeep %d\nrequests", (uintmax_t)opt.pace,
 	       opt.raw, opt.preload, opt.tls != NULL, opt.keep);
 	if (opt.request != NO_REQUEST)
 		report(" %ju", (uintmax_t)opt.request);
-	report("\n  timeout %g, wait_server %g, interval %g\n", opt.timeout, opt.wait_server,
+	report("\ntimeout %g\nwait_server %g\ninterval %g\n", opt.timeout, opt.wait_server,
 	       opt.interval);
-	report("  compares %d, runs %d, rounds %d, precision %g, fail_above %g, retries %d, settle %g\n",
+	report("compares %d\nruns %d\nrounds %d\nprecision %g\nfail_above %g\nretries %d\nsettle %g\n",
 	       opt.compares, opt.runs, c->rounds, c->precision, c->fail_above, c->retries,
 	       c->settle);
-	report("  brief %d, dry %d, quiet %d, json %d, timestamps %d, debug %d, title %s\n",
-	       c->brief, c->dry, opt.quiet, opt.json, opt.timestamps, opt.debug,
+	report("brief %d\ndry %d\nquiet %d\njson %d\ntimestamps %d\ndebug %d\ntitle %s\n", c->brief,
+	       c->dry, opt.quiet, opt.json, opt.timestamps, opt.debug,
 	       opt.title != NULL ? opt.title : "-");
 }
 
-/* All options of the first command line, and the lines of the others that differ from it. */
+/* All options of the first command line, and those of the others that differ from it. */
 static void test_right(void)
 {
 	const char *list =
@@ -65,7 +66,8 @@ static void test_right(void)
 		parse(words);
 		capture(STDOUT_FILENO);
 		print_all();
-		string_append(all, sizeof(all), "%s:\n%s", words, new_lines(captured(), first));
+		string_append(all, sizeof(all), "%s: %s\n", words,
+			      new_lines(captured(), first, "; "));
 		if (first[0] == '\0')
 			strcpy(first, printed);
 	}

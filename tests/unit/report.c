@@ -164,7 +164,7 @@ static void test_transfer(void)
 	strcpy(before, printed);
 	capture(STDOUT_FILENO);
 	report_end(&rep, &res, NULL);
-	expect(new_lines(captured_from(""), before),
+	expect(new_lines(captured_from(""), before, "\n"),
 	       "a transfer whose ends are both on this host has other lines");
 }
 

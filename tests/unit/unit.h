@@ -211,18 +211,20 @@ static inline int occurrences(const char *text, const char *what)
 	return n;
 }
 
-/* The lines of a text that another one lacks. */
-static inline const char *new_lines(const char *text, const char *before)
+/* The lines of a text that another one lacks; with a separator, on one line. */
+static inline const char *new_lines(const char *text, const char *before, const char *separator)
 {
 	static char lines[1 << 14];
 	char line[256];
-	size_t n;
+	int n;
 
-	for (lines[0] = '\0'; *text != '\0'; text += n) {
-		n = strcspn(text, "\n") + 1;
-		snprintf(line, sizeof(line), "%.*s", (int)n, text);
-		if (strstr(before, line) == NULL)
-			strcat(lines, line);
+	for (lines[0] = '\0'; *text != '\0'; text += n + 1) {
+		n = (int)strcspn(text, "\n");
+		snprintf(line, sizeof(line), "\n%.*s\n", n, text);
+		if (strstr(before, line) == NULL &&
+		    strncmp(before, line + 1, strlen(line + 1)) != 0)
+			snprintf(lines + strlen(lines), sizeof(lines) - strlen(lines), "%.*s%s", n,
+				 text, separator);
 	}
 	return lines;
 }
