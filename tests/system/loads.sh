@@ -65,8 +65,6 @@ check_load()
 	conclude $verdict
 }
 
-# percent N: of all CPUs, of N that are busy
-percent() { awk -v n="$1" -v cpus="$cpus" 'BEGIN { print 100 * n / cpus }'; }
 # json_load FILTER: load and interval of the objects that the filter takes from out
 json_load() { grep '^{' out | jq -r "$1 | \"\(.load_percent) \(.load_uncertainty_percent)\""; }
 # burnt: the line of burn, which it printed as the command of cyclesoak: how many CPUs it had
@@ -77,8 +75,8 @@ of_command()
 {
 	soaking "$@" || return 0
 	! grep -q 'never sleeps\|machine is busy\|was fully busy\|the load is not measured' err || skip_check "$(tail -n 1 err)"
-	echo "$(json_load .) $(percent "$(burnt)")" >measured
-	awk -v n="$(burnt)" -v s="$seconds" 'BEGIN { print n * s }' >own
+	echo "$(json_load .) $(burnt | awk -v cpus="$cpus" '{ print 100 * $1 / cpus }')" >measured
+	burnt | awk -v s="$seconds" '{ print $1 * s }' >own
 }
 of_each_cpu()
 {
@@ -94,9 +92,7 @@ check_load 'cyclesoak -B --json: one CPU has all of its load, and the others hav
 check_load 'cyclesoak --idle: a command that takes all CPUs in part' \
     of_command "$idle_cyclesoak" --json --idle "$burn" "$all" "$(scale 1 3)" 30
 
-[ -n "$LONG" ] || finish
-
-for share in 5 60 90 100; do
+for share in $(scale '' '5 60 90 100'); do
 	check_load "cyclesoak with a command of another session: $share % of all CPUs" \
 	    of_command "$cyclesoak" --json setsid -w "$burn" "$all" "$seconds" $share
 done

@@ -63,6 +63,4 @@ it '--against a session with a profile: not without one'; ( begin
 	exits 1 "$zcc" -s 0 -p "$PORT" --against with file
 	grep -x 'zcc: --against: with was measured with --profile, which disturbs what it measures: give it' err
 ); ok
-check_usage '--profile: only with -c' zcc -s 0 --profile
-check_usage '--profile and --idle cannot be used together' cyclesoak --idle --profile
 finish
