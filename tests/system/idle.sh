@@ -12,7 +12,7 @@ hasten_tools 50000 1000000
 # measurable: skips a check where the kernel measures no idle time, or other programs have a CPU
 measurable()
 {
-	! grep -q 'never sleeps\|machine is busy\|does not measure\|the load is not measured' "${1:-err}" || skip_check "$(head -n 1 "${1:-err}")"
+	! grep -q 'never sleeps\|machine is busy\|does not measure\|the load is not measured' err || skip_check "$(head -n 1 err)"
 }
 
 it 'cyclesoak --idle COMMAND: the idle machine before and after, the status, and all CPUs for the command'; ( begin
