@@ -1,19 +1,35 @@
 /*
  * fuzz: feeds zc's readers of what others wrote with valid input that is made at random and then damaged.
  *
- *	fuzz                               prints the targets, a line each
- *	fuzz [-s SEED] [-n CASES] TARGET   tries that many cases, 100000 by default, the same for the same seed
- *	fuzz [-s SEED] -c NUMBER TARGET    prints one of these cases, and tries it
+ *	fuzz                         prints the targets, a line each
+ *	fuzz TARGET [CASES [SEED]]   tries that many cases; each has a seed of its own, the first one this
  *
  * With -DLIBFUZZER -DTARGET=target it is libFuzzer's, which `make fuzz` builds.
+ *
+ * A target makes valid cases, runs one through a reader of zc's, and checks what must hold.  It is a few functions, and a
+ * row of targets[].
  */
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "tests/fuzz/fuzz.h"
+#include "lib/net/wire.h"
+#include "lib/send/sender.h"
+#include "lib/send/trials.h"
 
-void holds(bool it_does, const char *what)
+struct text {
+	char *s;
+	size_t len;
+};
+
+struct reader {
+	const char *name;
+	bool (*run)(const char *s, size_t len); /* whether it was accepted */
+	void (*make)(FILE *f);                  /* writes a valid case, or nearly */
+	const char
+		*words; /* that mean something to it, between `|`; NULL: headers of the wire do */
+};
+
+static void holds(bool it_does, const char *what)
 {
 	if (it_does)
 		return;
@@ -21,72 +37,53 @@ void holds(bool it_does, const char *what)
 	abort();
 }
 
+/* A file that becomes a text when it is closed. */
+static FILE *begin(struct text *t)
+{
+	FILE *f = open_memstream(&t->s, &t->len);
+
+	if (f == NULL)
+		err(EXIT_FAILURE, "fuzz");
+	return f;
+}
+
+/* A reason for a rejection is one line that can be printed behind a name. */
+static bool rejected(const char *why)
+{
+	if (why != NULL)
+		holds(*why != '\0' && strpbrk(why, "\r\n\t") == NULL && strlen(why) < 80,
+		      "a rejection has a reason");
+	return why != NULL;
+}
+
 /*
- * Chance.
+ * Chance: srandom(3) is given what depends on the case alone, so that a case fails again by itself.
  */
-static uint64_t chance;
-
-static uint64_t mixed(uint64_t v)
+static uint64_t any(void)
 {
-	v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9u; /* splitmix64 */
-	v = (v ^ v >> 27) * 0x94d049bb133111ebu;
-	return v ^ v >> 31;
+	return (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
 }
 
-uint64_t any(void)
-{
-	chance += 0x9e3779b97f4a7c15u;
-	return mixed(chance);
-}
-
-size_t below(size_t n)
+static size_t below(size_t n)
 {
 	return n == 0 ? 0 : (size_t)(any() % n);
 }
 
-bool one_in(size_t n)
+static bool one_in(size_t n)
 {
 	return below(n) == 0;
 }
 
-/*
- * Text.
- */
-void put_bytes(struct text *t, const void *p, size_t n)
+static void put_header(FILE *f, uint64_t v)
 {
-	if (n > CASE_MAX - 1 - t->len)
-		n = CASE_MAX - 1 - t->len;
-	memcpy(t->s + t->len, p, n);
-	t->len += n;
+	char p[WIRE_HEADER];
+
+	wire_put(p, (uint32_t)v);
+	fwrite(p, 1, sizeof(p), f);
 }
 
-void put(struct text *t, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(t->s + t->len, CASE_MAX - t->len, fmt, ap);
-	va_end(ap);
-	t->len += n < (int)(CASE_MAX - t->len) ? (size_t)n : CASE_MAX - 1 - t->len;
-}
-
-void put_header(struct text *t, uint32_t v)
-{
-	const unsigned char p[4] = {(unsigned char)(v >> 24), (unsigned char)(v >> 16),
-				    (unsigned char)(v >> 8), (unsigned char)v};
-
-	put_bytes(t, p, sizeof(p));
-}
-
-/* Puts a number near a power of 2, or any. */
-static void put_odd_header(struct text *t)
-{
-	put_header(t, (uint32_t)(one_in(4) ? any() >> below(64) : (1ull << below(33)) - below(3)));
-}
-
-/* Puts one of the words of a list. */
-static void put_word(struct text *t, const char *list)
+/* Writes one of the words of a list. */
+static void put_word(FILE *f, const char *list)
 {
 	size_t n = 1, i;
 
@@ -94,17 +91,20 @@ static void put_word(struct text *t, const char *list)
 		n += list[i] == '|';
 	for (n = below(n); n > 0; n--)
 		list += strcspn(list, "|") + 1;
-	put_bytes(t, list, strcspn(list, "|"));
+	fwrite(list, 1, strcspn(list, "|"), f);
 }
 
-void put_odd_number(struct text *t)
+/* Writes what a target may stumble over: one of its words, or a number at the edge of a type, or that is none. */
+static void put_odd(FILE *f, const char *words)
 {
-	if (one_in(16)) /* beyond a double */
-		put(t, "9%0*zu", (int)(300 + below(20)), below(1000));
+	if (words == NULL)
+		put_header(f, one_in(4) ? any() >> below(64) : (1ull << below(33)) - below(3));
+	else if (one_in(2))
+		put_word(f, words);
 	else if (one_in(8))
-		put(t, "%" PRIu64, any() >> below(64));
+		fprintf(f, "9%0*" PRIu64, one_in(2) ? 310 : 0, any() >> below(64));
 	else
-		put_word(t, "0|1|-1|-0|8191|8192|2147483647|2147483648|4294967295|4294967296|"
+		put_word(f, "0|1|-1|-0|8191|8192|2147483647|2147483648|4294967295|4294967296|"
 			    "4294967299|9223372036854775807|9223372036854775808|"
 			    "18446744073709551615|18446744073709551616|99999999999999999999|"
 			    "1000000000000000|999999999999999|nan|inf|-inf|1e999|1e3|0x10|00|.5|5.|"
@@ -112,214 +112,470 @@ void put_odd_number(struct text *t)
 }
 
 /*
- * Damage.
+ * What a client sends: it must be read alike however it is cut into pieces, and whether bodies are looked at
+ * or skipped.  The model reads it as zc-wire(5) describes it.
  */
-
-/* Replaces n bytes from `from` on by others, unless these are too many. */
-static void replace(struct text *t, size_t from, size_t n, const struct text *by)
+static bool model_header(struct wire *m, const char *s, size_t len, size_t *used, uint32_t *v)
 {
-	if (n > t->len - from)
-		n = t->len - from;
-	if (by->len > CASE_MAX - 1 - t->len)
-		return;
-	memmove(t->s + from + by->len, t->s + from + n, t->len - from - n);
-	memcpy(t->s + from, by->s, by->len);
-	t->len += by->len - n;
+	const unsigned char *p = (const unsigned char *)s + *used;
+	const size_t n = len - *used < WIRE_HEADER ? len - *used : WIRE_HEADER;
+
+	*used += n;
+	m->have = n % WIRE_HEADER;
+	if (n == WIRE_HEADER)
+		*v = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+	return n == WIRE_HEADER;
 }
 
-/* Chooses a place: any, or where a word, a number (numbers) or a header of the wire begins; returns the bytes there. */
-static size_t any_span(struct text *t, const char *words, bool numbers, size_t *from)
+/* Returns how many bytes belong to the wire.  `sparse`: the case has no bodies, which all come whole. */
+static size_t model(struct wire *m, const char *s, size_t len, bool sparse)
 {
-	*from = below(t->len);
-	if (words == NULL) {
-		*from -= one_in(4) ? 0 : *from % 4;
-		return numbers || one_in(2) ? 4 : 1 + below((size_t)1 << below(7));
+	uint32_t loops, files, length;
+	size_t used = 0, here;
+
+	*m = (struct wire){.state = WIRE_LOOPS};
+	if (!model_header(m, s, len, &used, &loops))
+		return used;
+	m->forever = loops == 0xffffffff;
+	for (; m->forever || loops > 0; loops--) {
+		m->state = WIRE_FILES;
+		if (!model_header(m, s, len, &used, &files))
+			return used;
+		for (m->empty_loops += files == 0 && !m->has_file; files > 0; files--) {
+			m->state = WIRE_LENGTH;
+			if (!model_header(m, s, len, &used, &length))
+				return used;
+			m->has_file = true;
+			here = sparse || length < len - used ? length : len - used;
+			m->bytes += here;
+			used += sparse ? 0 : here;
+			m->state = WIRE_BODY;
+			m->body_left = length - (uint32_t)here;
+			if (m->body_left > 0)
+				return used;
+			m->files++;
+		}
 	}
-	t->s[t->len] = '\0';
-	if (numbers) {
-		*from += strcspn(t->s + *from, "0123456789.");
-		return strspn(t->s + *from, "0123456789.");
-	}
-	if (one_in(2))
-		return 1 + below((size_t)1 << below(7));
-	while (*from > 0 && strchr(" ,\t\n", t->s[*from - 1]) == NULL)
-		--*from;
-	return strcspn(t->s + *from, " ,\t\n") + 1;
+	m->state = WIRE_DONE;
+	return used;
 }
 
-/* Does one of seven things to a case, of which there are as many ways as words and numbers. */
-static void damage(struct text *t, const struct fuzz_target *target)
+static void wire_holds(const struct wire *w, const struct wire *m)
 {
-	const size_t what = below(7);
-	static struct text other;
-	size_t from, n, at;
+	const bool proper = m->state == WIRE_DONE || m->forever;
+	const char *where = NULL;
 
-	if (t->len == 0) {
-		target->make(t);
-		return;
+	holds(w->state == m->state && w->have == m->have && w->forever == m->forever &&
+		      wire_body_left(w) == m->body_left &&
+		      wire_header_left(w) == (m->state < WIRE_BODY ? 4 - m->have : 0),
+	      "what comes next, and how much of it");
+	holds(w->files == m->files && w->bytes == m->bytes && w->has_file == m->has_file &&
+		      w->empty_loops == m->empty_loops && wire_begun(w) == (m->state != WIRE_LOOPS),
+	      "the counts, and how long the warm-up is");
+	holds(wire_ended(w, &where) == proper && rejected(where) == !proper,
+	      "whether the end is proper");
+}
+
+enum way { FEED, SKIP, SPARSE };
+
+/*
+ * Takes a case in pieces of up to `most` bytes; returns how many bytes of it were taken.  Unless all is fed bodies are
+ * skipped, as where zcs discards them; a sparse case has none.
+ */
+static size_t take(struct wire *w, const char *s, size_t len, enum way way, size_t most)
+{
+	size_t at = 0, n, body, took;
+
+	*w = (struct wire){.state = WIRE_LOOPS};
+	do {
+		body = way == FEED ? 0 : wire_body_left(w);
+		n = body > 0 ? body : way == FEED ? len : wire_header_left(w);
+		if (body == 0 || way == SKIP)
+			n = n < len - at ? n : len - at;
+		n = n < most ? n : most;
+		n = n == 0 || one_in(2) ? n : 1 + below(n);
+		took = body > 0 ? n : wire_feed(w, s + at, n);
+		if (body > 0)
+			wire_skip(w, n);
+		at += body > 0 && way == SPARSE ? 0 : took;
+	} while (n > 0 && took == n);
+	return at;
+}
+
+/* Without headers all is data; and what begins as a record of TLS with a number of loops is known by eight bytes. */
+static void other_wires_hold(const char *s, size_t len)
+{
+	struct wire w = {.state = WIRE_RAW};
+	const char *where;
+	int i;
+
+	holds(!wire_begun(&w), "raw, nothing has begun");
+	for (i = 0; i < 2; i++) {
+		wire_skip(&w, 1);
+		holds(wire_begun(&w) && wire_feed(&w, s, len) == len, "raw, all is taken");
 	}
-	other.len = 0;
-	n = any_span(t, target->words, what == 4, &from);
-	switch (what) {
-	case 0: t->s[from] = (char)(t->s[from] ^ 1 << below(8)); return;
-	case 1: break; /* a span less */
-	case 2:        /* a span once more */
-		put_bytes(&other, t->s + from, n < t->len - from ? n : t->len - from);
-		from = one_in(2) ? from : below(t->len + 1);
-		n = 0;
-		break;
-	case 3: /* the end of another case */
-		target->make(&other);
-		at = below(other.len + 1);
-		t->len = from;
-		put_bytes(t, other.s + at, other.len - at);
-		return;
-	case 4: target->words != NULL ? put_odd_number(&other) : put_odd_header(&other); break;
-	case 5:
-		target->words != NULL ? put_word(&other, target->words) : put_odd_header(&other);
-		n = one_in(2) ? 0 : n;
-		break;
-	default: t->len = one_in(4) ? from : t->len - 1; return;
+	holds(w.bytes == 2 * (1 + len) && w.files == 0 && wire_ended(&w, &where) &&
+		      wire_body_left(&w) == SIZE_MAX && wire_header_left(&w) == 0,
+	      "raw, all is data");
+	w = (struct wire){.state = WIRE_LOOPS};
+	if (len >= 8 && wire_feed(&w, s, 8) == 8)
+		holds(wire_is_tls(&w) ==
+			      (memcmp(s, "\x17\3\3", 4) == 0 && (s[4] == 0x14 || s[4] == 0x15)),
+		      "the head of a record of TLS");
+}
+
+static bool run_wire(const char *s, size_t len)
+{
+	static const struct {
+		enum way way;
+		size_t most;
+	} ways[] = {{FEED, 1}, {FEED, 64}, {SKIP, SIZE_MAX}, {SPARSE, SIZE_MAX}, {FEED, SIZE_MAX}};
+	const char *where;
+	struct wire m, w;
+	size_t i;
+
+	other_wires_hold(s, len);
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		holds(model(&m, s, len, ways[i].way == SPARSE) ==
+			      take(&w, s, len, ways[i].way, ways[i].most),
+		      "what is taken belongs to the wire");
+		wire_holds(&w, &m);
 	}
-	replace(t, from, n, &other);
+	return wire_ended(&w, &where);
+}
+
+static void make_wire(FILE *f)
+{
+	static const char body[64];
+	size_t loops = below(5), i, files, length;
+	const bool forever = one_in(4);
+
+	if (one_in(16)) {
+		put_header(f, 0x17030300);
+		put_header(f, (0x13 + below(4)) << 24);
+	}
+	put_header(f, forever ? 0xffffffff : loops);
+	for (i = 0; i < loops; i++) {
+		files = one_in(3) ? 0 : below(5);
+		put_header(f, files);
+		while (files-- > 0) {
+			length = one_in(4) ? 0 : below(sizeof(body));
+			put_header(f, length);
+			fwrite(body, 1, forever && one_in(4) ? 0 : length, f);
+		}
+	}
+	fputs(one_in(4) ? "more" : "", f);
 }
 
 /*
- * Trying cases.
+ * A receipt: what is written of its figures reads the same.
  */
-static const struct fuzz_target *target_named(const char *name)
+static bool run_receipt(const char *s, size_t len)
 {
+	char written[RECEIPT_MAX + 1], again[RECEIPT_MAX];
+	struct figures f, g;
+	size_t used;
+
+	if (rejected(receipt_parse(s, len, &f)))
+		return false;
+	holds(len <= RECEIPT_MAX && receipt_parse(s, len - 1, &g) != NULL,
+	      "a receipt is one line, with its newline");
+	holds(isnan(f.host.load) || f.host.cpus >= 1, "a load is that of CPUs");
+	used = receipt_format(&f, written);
+	holds(used <= RECEIPT_MAX, "a receipt that is written has room");
+	holds(receipt_parse(written, used, &g) == NULL && receipt_format(&g, again) == used &&
+		      memcmp(written, again, used) == 0,
+	      "a receipt that is written reads the same");
+	return true;
+}
+
+/* Writes bytes and seconds, and so many sixteenths of the others. */
+static void put_receipt(FILE *f, size_t share)
+{
+	const struct figure *row;
+
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		if (row->receipt == NULL || (row > figure_table + 1 && below(16) >= share))
+			continue;
+		fprintf(f, row > figure_table ? " %s=" : "%s=", row->receipt);
+		if (row->kind == FIGURE_COUNT)
+			fprintf(f, "%" PRIu64, any() >> (5 + below(59)));
+		else if (row->kind == FIGURE_REASONS)
+			fputs("steal,weight", f);
+		else if (row->kind >= FIGURE_WORD)
+			fprintf(f, "%.*s", (int)row->size - 1, "abcdefghijklmno");
+		else
+			fprintf(f, "%zu.000000", one_in(8) ? 100 : below(one_in(2) ? 2 : 64));
+	}
+}
+
+static void make_receipt(FILE *f)
+{
+	put_receipt(f, 12);
+	if (one_in(8))
+		fprintf(f, " later_%zu=%0*ld", below(10),
+			one_in(8) ? (int)(RECEIPT_MAX - 11 - ftell(f) + (long)below(4)) : 9, 0L);
+	fputc('\n', f);
+}
+
+/*
+ * A file of --save, and what zcc prints of its figures.
+ */
+static void begin_json(struct json *j, void *unused)
+{
+	(void)unused;
+	json_report_open(j);
+	json_open(j, "comparison", '{');
+}
+
+/* Prints the comparison of a plan.  A name in the case `s` may be one of the words that no figure is. */
+static void comparison_holds(struct plan *p, bool json, const char *s)
+{
+	static const char none[][16] = {"nan", " inf", "-inf", "_ratio\":{}"};
+	static const struct compare_options against = {.against = "file"};
+	struct comparison c = {.plan = p, .opt = &against, .begin_json = begin_json, .json = json};
+	FILE *const before = stdout;
+	struct text t;
 	size_t i;
 
-	for (i = 0; i < n_targets; i++)
-		if (strcmp(targets[i].name, name) == 0)
-			return &targets[i];
-	errx(EXIT_USAGE, "no target %s", name);
+	stdout = begin(&t);
+	comparison_print(&c, NULL);
+	fclose(stdout);
+	stdout = before;
+	holds(t.len > 0, "something is printed");
+	for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		holds(strstr(t.s, none[i]) == NULL ||
+			      strstr(s, none[i] + (*none[i] == ' ')) != NULL,
+		      "a figure that is printed is a number");
+	free(t.s);
+}
+
+static bool run_saved(const char *s, size_t len)
+{
+	char *const text = strndup(s, len), *at;
+	FILE *f = fmemopen(text, strlen(text) + 1, "r");
+	struct plan *last, *p, then;
+	bool is_rejected = rejected(saved_parse(f, &trials_kind, NULL, &last)), same = true;
+	int lines = 0, i;
+
+	fclose(f);
+	for (at = text; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n')
+		lines += *at != '#' && strncmp(at + strcspn(at, "\t\n"), "\t#", 2) != 0;
+	for (p = last; p != NULL; p = p->earlier) {
+		lines -= p->n * p->rounds;
+		same &= p->n == last->n;
+	}
+	holds(lines >= 0, "each run that was read has a line");
+	/* Sessions that have other runs are rejected: comparison_check_or_die(). */
+	for (i = 0; last != NULL && same && i < 4; i++) {
+		then = *last;
+		then.result = NULL;
+		last->before = i < 2 ? NULL : &then;
+		comparison_holds(last, i % 2 != 0, text);
+		last->before = NULL;
+		free(then.result);
+	}
+	saved_close(last);
+	free(text);
+	return !is_rejected && lines == 0;
+}
+
+/* Sessions of rounds, of which some lack lines. */
+static void make_saved(FILE *f)
+{
+	const size_t runs = 1 + below(3), sessions = 1 + below(3), rounds = 1 + below(3);
+	size_t session, round, i;
+
+	fputs("#zc-save 2\n", f);
+	for (session = 0; session < sessions; session++) {
+		fprintf(f, "%016zx\t#\truns: %zu\n%016zx\t#\tmachine: zcc 2.0\n", session, runs,
+			session);
+		for (round = 1; round <= rounds; round++)
+			for (i = 0; i < runs - one_in(64); i++) {
+				fprintf(f,
+					"%016zx\t%zu\tsetting=a\twords=-m %c\tblksize=%zu\tsent=",
+					session, round,
+					(char)('a' + (round % 2 == 1 ? i : runs - 1 - i)), i);
+				put_receipt(f, 3);
+				fputs(one_in(2) ? "\treceived=" : "\tother=", f);
+				put_receipt(f, 3);
+				fputs(one_in(2) ? "\tlocal=1\n" : "\n", f);
+			}
+	}
+}
+
+enum { wire, receipt, saved };
+static const struct reader targets[] = {
+	[wire] = {"wire", run_wire, make_wire, NULL},
+	[receipt] =
+		{"receipt", run_receipt, make_receipt,
+		 "bytes=|seconds=|load=|cpus=|cpus=0.9999999|slowed=-|method=|later=| refused=full| |=|\n|.|-|"
+		 " bytes=0 seconds=0\n|\033[2J|\177|\200|999999999999999|00000000|uncertainty=99|0"},
+	[saved] = {"saved", run_saved, make_saved,
+		   "\t|\n|-|0|1e|e9|e300|.|nan|inf|-1|other|later|\t-\t|1\t"},
+};
+
+/*
+ * Cases.
+ */
+static struct text made(const struct reader *target)
+{
+	struct text t;
+	FILE *f = begin(&t);
+
+	target->make(f);
+	fclose(f);
+	return t;
+}
+
+/* Chooses a span: of any length, or a word, a number, or a header of the wire.  Returns its length. */
+static size_t any_span(const struct text *t, const struct reader *target, size_t *from)
+{
+	static const char ends[] = " ,=\t\n";
+	size_t n = below((size_t)1 << below(8));
+
+	*from = below(t->len + 1);
+	if (one_in(2) && target->words == NULL) {
+		*from -= *from % WIRE_HEADER;
+		n = WIRE_HEADER;
+	} else if (one_in(2) && target->words != NULL) {
+		while (*from > 0 && strchr(ends, t->s[*from - 1]) == NULL)
+			--*from;
+		n = strcspn(t->s + *from, ends) + one_in(2);
+	}
+	return n < t->len - *from ? n : t->len - *from;
+}
+
+/* Returns the case with one thing wrong, in its place. */
+static struct text damaged(struct text t, const struct reader *target)
+{
+	struct text worse, other;
+	FILE *f = begin(&worse);
+	size_t from, n = any_span(&t, target, &from), at;
+
+	fwrite(t.s, 1, from, f);
+	switch (below(4)) {
+	case 0: /* another bit */
+		if (n > 0)
+			fputc(t.s[from] ^ 1 << below(8), f);
+		n = n > 0;
+		break;
+	case 1: break; /* a span less */
+	case 2:        /* a word or a number in its place, or before it */
+		put_odd(f, target->words);
+		n = one_in(2) ? 0 : n;
+		break;
+	default: /* some of the case once more, or of another */
+		other = one_in(2) ? t : made(target);
+		at = below(other.len + 1);
+		fwrite(other.s + at, 1, below(other.len - at + 1), f);
+		if (other.s != t.s)
+			free(other.s);
+	}
+	fwrite(t.s + from + n, 1, t.len - from - n, f);
+	fclose(f);
+	free(t.s);
+	return worse;
 }
 
 /* The case is in memory of just its size, so that a sanitizer sees a byte read beyond it. */
-static bool try_case(const struct fuzz_target *target, const char *s, size_t len)
+static bool try_case(const struct reader *target, const char *s, size_t len)
 {
+	char *copy = alloc_or_die(1, len, "a case");
 	bool accepted;
-	char *copy;
 
-	if (target->string)
-		len = strnlen(s, len);
-	copy = malloc(len + target->string);
-	if (copy == NULL)
-		err(EXIT_FAILURE, "fuzz");
 	memcpy(copy, s, len);
-	if (target->string)
-		copy[len] = '\0';
-	chance = len;
+	srandom((unsigned)len);
 	accepted = target->run(copy, len);
 	free(copy);
 	return accepted;
 }
 
 #ifdef LIBFUZZER
-#define NAME_OF(target) #target
-#define NAME(target)    NAME_OF(target)
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned seed);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	if (len < CASE_MAX)
-		try_case(target_named(NAME(TARGET)), (const char *)data, len);
+	try_case(&targets[TARGET], (const char *)data, len);
 	return 0;
 }
 
 /* libFuzzer begins with no case, so that some are made. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned seed)
 {
-	const struct fuzz_target *target = target_named(NAME(TARGET));
-	static struct text t;
+	const struct reader *target = &targets[TARGET];
+	struct text t;
 
-	chance = seed;
-	t.len = 0;
-	if (len < 2 || one_in(16))
-		target->make(&t);
-	else
-		put_bytes(&t, data, len);
-	damage(&t, target);
+	srandom(seed);
+	t = made(target);
+	if (len > 1 && !one_in(16)) {
+		free(t.s);
+		t = (struct text){alloc_or_die(1, len + 1, "a case"), len};
+		memcpy(t.s, data, len);
+	}
+	t = damaged(t, target);
 	len = t.len < max ? t.len : max;
 	memcpy(data, t.s, len);
+	free(t.s);
 	return len;
 }
 
 #else
 
-static void make_case(struct text *t, const struct fuzz_target *target, uint64_t seed,
-		      uint64_t number)
+static struct text case_of(const struct reader *target, uint64_t seed)
 {
+	struct text t;
 	size_t n;
 
-	chance = mixed(seed) + mixed(number);
-	t->len = 0;
-	target->make(t);
-	for (n = below(5); n > 0; n--)
-		damage(t, target);
+	srandom((unsigned)seed);
+	t = made(target);
+	for (n = below(6); n > 0; n--)
+		t = damaged(t, target);
+	return t;
 }
 
 /* A process of its own tries the cases, since it may crash, or hang. */
-static void try_random(const struct fuzz_target *target, uint64_t seed, uint64_t cases)
+int main(int argc, char **argv)
 {
-	static struct text t;
+	const uint64_t cases = argc > 2 ? strtoull(argv[2], NULL, 10) : 100000;
+	const uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+	const struct reader *target = targets;
 	struct {
-		uint64_t number, accepted;
+		uint64_t seed, accepted;
 	} *now = mmap(NULL, sizeof(*now), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
+	struct text t;
 	pid_t child;
 	int status;
 
-	if (now == MAP_FAILED || (child = fork()) < 0)
+	for (; target <= &targets[saved] && (argc < 2 || strcmp(target->name, argv[1]) != 0);
+	     target++)
+		if (argc < 2)
+			puts(target->name);
+	if (target > &targets[saved])
+		return argc < 2 ? EXIT_SUCCESS : EXIT_USAGE;
+	if (now == MAP_FAILED)
 		err(EXIT_FAILURE, "fuzz");
-	for (; child == 0 && now->number < cases; now->number++) {
+	now->seed = first;
+	child = fork();
+	for (; child == 0 && now->seed < first + cases; now->seed++) {
 		alarm(60);
-		make_case(&t, target, seed, now->number);
+		t = case_of(target, now->seed);
 		now->accepted += try_case(target, t.s, t.len);
+		free(t.s);
 	}
 	if (child == 0)
 		exit(EXIT_SUCCESS);
-	if (waitpid(child, &status, 0) != child || status != 0)
-		errx(EXIT_FAILURE, "status %d at: fuzz -s %" PRIu64 " -c %" PRIu64 " %s", status,
-		     seed, now->number, target->name);
-	printf("%s: %" PRIu64 " cases, %" PRIu64 " accepted, seed %" PRIu64 "\n", target->name,
-	       cases, now->accepted, seed);
-}
-
-int main(int argc, char **argv)
-{
-	static struct text t;
-	const struct fuzz_target *target;
-	const char *number = NULL;
-	uint64_t cases = 100000, seed = 1;
-	size_t i;
-	int o;
-
-	while ((o = getopt(argc, argv, "s:n:c:")) != -1) {
-		switch (o) {
-		case 's': seed = strtoull(optarg, NULL, 10); break;
-		case 'n': cases = strtoull(optarg, NULL, 10); break;
-		case 'c': number = optarg; break;
-		default: return EXIT_USAGE;
-		}
-	}
-	for (i = 0; optind == argc && i < n_targets; i++)
-		puts(targets[i].name);
-	if (optind == argc)
-		return 0;
-	target = target_named(argv[optind]);
-	if (number != NULL) {
-		make_case(&t, target, seed, strtoull(number, NULL, 10));
+	if (waitpid(child, &status, 0) < 0)
+		err(EXIT_FAILURE, "fuzz");
+	if (status != 0) {
+		t = case_of(target, now->seed);
 		fwrite(t.s, 1, t.len, stdout);
-		fflush(stdout);
-		try_case(target, t.s, t.len);
-	} else {
-		try_random(target, seed, cases);
+		errx(EXIT_FAILURE, "status %d at: fuzz %s 1 %" PRIu64, status, target->name,
+		     now->seed);
 	}
+	printf("%s: %" PRIu64 " cases, %" PRIu64 " accepted\n", target->name, cases, now->accepted);
 	return 0;
 }
 #endif
