@@ -5,6 +5,8 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include "lib/send/sender.h"
 #define KEEPS_FILES
@@ -36,6 +38,7 @@ static int unsent_limit(uint64_t pace)
 static struct sockaddr_in answer[2];
 static struct addrinfo found[2] = {{.ai_next = &found[1]}};
 static int fails; /* how often it has none yet */
+static int error; /* of each other time */
 static int held;  /* how often they are not freed */
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc has its own */
@@ -48,8 +51,9 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 	*list = found;
 	if (fails-- > 0)
 		return EAI_AGAIN;
-	held++;
-	return 0;
+	held += error == 0;
+	errno = EMFILE;
+	return error;
 }
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
@@ -118,6 +122,61 @@ static void test_find(void)
 	close(listener);
 }
 
+/* What each failure to find or to reach the server is called. */
+static void test_reasons(void)
+{
+	static const struct {
+		const char *options;
+		int error; /* of the resolver; 0: of connect(2) */
+		int number;
+	} rows[] = {{"", EAI_NONAME, 0},
+		    {"-6", EAI_ADDRFAMILY, 0},
+		    {"-4", EAI_NODATA, 0},
+		    {"--bind 127.0.0.1", EAI_NODATA, 0},
+		    {"--wait-server 9", EAI_SYSTEM, 0},
+		    {"", 0, ECONNREFUSED},
+		    {"--wait-server 0.5", 0, ECONNREFUSED},
+		    {"--cport 7", 0, EADDRNOTAVAIL},
+		    {"", 0, EADDRNOTAVAIL}};
+	static struct send_options opt;
+	static char *argv[32];
+	struct run run = {.opt = &opt};
+	struct target t;
+	char words[64];
+	size_t i;
+
+	fails = 0;
+	capture(STDOUT_FILENO);
+	for (i = 0; i < LENGTH(rows); i++) {
+		snprintf(words, sizeof(words), "-s name %s", rows[i].options);
+		options_parse(&opt, words_of(words, argv), argv);
+		run.cport = opt.cport;
+		error = rows[i].error;
+		errno = rows[i].number;
+		if (error == 0)
+			target_fail(&run, opt.wait_server);
+		else if (target_find(&t, &run, 0, NULL) != -1)
+			abort();
+		printf("%s\n", run.failure);
+	}
+	error = 0;
+	expect(captured(), "why a server is not found, or not reached");
+}
+
+/* A kernel that lacks an option of the connections. */
+static void try_options(void *words)
+{
+	static struct send_options opt;
+	static char *argv[32];
+	struct run run = {.opt = &opt};
+
+	options_parse(&opt, words_of(words, argv), argv);
+	if (opt.debug > 0)
+		setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3});
+	run_try_or_die(&run);
+	exit(EXIT_SUCCESS);
+}
+
 static void ends(void *worker)
 {
 }
@@ -133,11 +192,77 @@ static void reads(void *worker)
 
 static int handled;
 
-static uint64_t handle(void *arg, uint64_t now)
+static uint64_t handle(void *run, uint64_t now)
 {
-	(void)arg, (void)now;
+	const struct run *r = run;
+
 	handled++;
-	return NEVER;
+	return r != NULL && now >= r->due_ns ? r->due_ns + 5 : 0;
+}
+
+/* What the main thread does at a time, as the run may have stopped, or its time be up. */
+static void test_steps(void)
+{
+	static const struct {
+		bool is_up, is_tls;
+		int stop, then;
+		bool shuts;
+	} rows[] = {{false, false, 0, 0, false},
+		    {true, false, 0, TIME_UP, true},
+		    {true, true, 0, TIME_UP, false},
+		    {false, false, SIGINT, SIGINT, true},
+		    {true, false, SIGTERM, SIGTERM, true}};
+	struct worker worker;
+	size_t i;
+	char c;
+	int fd[2];
+
+	for (i = 0; i < LENGTH(rows); i++) {
+		const struct send_options opt = {.streams = 1,
+						 .tls = rows[i].is_tls ? (void *)&opt : NULL};
+		struct run run = {.opt = &opt, .wake = -1, .workers = (char *)&worker};
+		struct event events[] = {{now_ns(), handle}, {NEVER, handle}};
+		const uint64_t due = events[0].due_ns;
+
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
+			abort();
+		worker.sock = fd[0];
+		run.running = 1;
+		run.how = SHUT_WR;
+		run.stop = rows[i].stop;
+		run.end_ns = rows[i].is_up ? due : NEVER;
+		handled = 0;
+		run_step(&run, events, 2, &run);
+		ok(handled == 1 && run.due_ns == due && events[0].due_ns == due + 5 &&
+			   events[1].due_ns == NEVER,
+		   "an event that is due is handled, and knows when it was due");
+		ok(run.stop == rows[i].then &&
+			   (recv(fd[1], &c, 1, MSG_DONTWAIT) == 0) == rows[i].shuts,
+		   "a run that %s up and was stopped by %d then stops by %d",
+		   rows[i].is_up ? "is" : "is not", rows[i].stop, rows[i].then);
+		close(fd[0]);
+		close(fd[1]);
+	}
+}
+
+static void test_stops(void)
+{
+	const char *list = "0 -1 -1|0 2 2|-1 2 2|2 -1 2|2 15 15|-1 -1 -1", *s;
+	struct run run = {.wake = -1};
+	int before, why, want, n;
+
+	while ((s = next_of(&list)) != NULL) {
+		sscanf(s, "%d %d %d", &before, &why, &want);
+		run.stop = before;
+		errno = 7;
+		run_stop(&run, why);
+		ok(run.stop == want && errno == 7, "a stop by %d after one by %d", why, before);
+	}
+	for (n = 0; n < 2; n++) {
+		run.measuring = n;
+		ok(run_hold(&run) == (n > 0) && run.measuring == 2 * n,
+		   "a run of which %d are measured is held, or has ended", n);
+	}
 }
 
 /* Each run begins with nothing of the one before. */
@@ -146,11 +271,12 @@ static void test_again(void)
 	static const int stops[] = {0, TIME_UP, SIGINT};
 	const struct send_options opt = {.streams = 2};
 	struct worker worker[2];
-	struct run run = {.opt = &opt, .interface = "", .wake = -1};
-	struct event event = {0, handle};
+	struct run run = {.opt = &opt, .interface = "", .wake = eventfd(0, EFD_NONBLOCK)};
+	struct event event = {NEVER, handle};
 	int fd[2];
 	size_t i;
 
+	handled = 0;
 	for (i = 0; i < LENGTH(stops); i++) {
 		run.is_broken = run.has_failed = run.has_died = true;
 		run.shut_ns = 1;
@@ -159,9 +285,13 @@ static void test_again(void)
 		ok(!run.is_broken && !run.has_failed && !run.has_died && run.shut_ns == 0 &&
 			   run.measuring == 2 && run.end_ns - run.start_ns == 2000000000,
 		   "a run begins whole, and ends in its time");
-		while (run.running > 0)
-			sleep_ns(1000000);
+		run.end_ns = NEVER; /* each step ends with a thread, or the test never does */
+		do
+			run_step(&run, &event, 1, NULL);
+		while (run.running > 0);
+		event.due_ns = 0;
 		run_step(&run, &event, 1, NULL);
+		event.due_ns = NEVER;
 		run.stop = stops[i];
 		run_end(&run);
 		ok(handled == 0 && run.stop == (stops[i] > 0 ? stops[i] : 0) &&
@@ -177,6 +307,7 @@ static void test_again(void)
 	run_break(&run, "why");
 	run_end(&run);
 	ok(run.running == 0, "a broken run ends connections that cannot be reset, too");
+	close(run.wake);
 	close(fd[0]);
 	close(fd[1]);
 }
@@ -184,6 +315,11 @@ static void test_again(void)
 int main(void)
 {
 	test_find();
+	test_reasons();
+	expect_deaths(try_options, "-s 0|-s 0 -d|-s 0 -d --mptcp|-s 0 --congestion none",
+		      "options that the kernel lacks");
+	test_steps();
+	test_stops();
 	test_again();
 	ok(unsent_limit(0) == 0 && unsent_limit(1) == 1 && unsent_limit(2000000) == 100001 &&
 		   unsent_limit(1ull << 50) == INT_MAX,

@@ -118,11 +118,14 @@ static void interval(bool measured)
 	report_interval(&rep, stream, &res.sent, 3, measured);
 }
 
+static off_t started; /* the bytes that are there once a report has begun */
+
 /* What JSON has behind the environment of this machine. */
 static const char *json(void)
 {
 	capture(STDOUT_FILENO);
 	report_start(&rep, &res.target, &res);
+	started = lseek(capturing.file, 0, SEEK_CUR);
 	interval(false);
 	interval(true);
 	report_end(&rep, &res, "why");
@@ -143,6 +146,7 @@ static void test_json(void)
 	       16);
 	stream[0].sent.zerocopy = (struct zerocopy_figures){5, 1, 2};
 	expect(json(), "a report in JSON has connections, intervals and ends");
+	ok(started > 0, "who reads JSON has its start at once");
 	res.receipts = 1;
 	has(json(), "\"both_ends_on_host\":false,\"receipts\":1},\"error\"",
 	    "a report in JSON does not say whether the ends agree where a receipt is missing");
@@ -156,8 +160,11 @@ static void test_json(void)
 /* Lines of progress, between which they are cleared: by loops, by time, and of a comparison's run. */
 static void test_progress(void)
 {
+	static char buffer[256];
+
 	init("-P2 -n 4");
 	capture(STDERR_FILENO);
+	setvbuf(stderr, buffer, _IOLBF, sizeof(buffer)); /* as in the programs */
 	report_clear_progress(&rep);
 	report_progress(&rep, 1.25, 4096, 8192, ", waiting");
 	report_clear_progress(&rep);
@@ -169,9 +176,10 @@ static void test_progress(void)
 	rep.run = 6;
 	rep.runs = 15;
 	report_progress(&rep, 1.5, 0, 0, "");
+	report_clear_progress(&rep);
 	is(captured(),
 	   "\r1.2 s, 50%: 3 KiB/s, waiting\033[K\r\033[K\r1.2 s: 3 KiB/s\033[K"
-	   "\r3.0 s of 12: 26 KiB/s\033[K\rrun 6 of 15: 1.5 s of 12: 0 KiB/s\033[K",
+	   "\r3.0 s of 12: 26 KiB/s\033[K\rrun 6 of 15: 1.5 s of 12: 0 KiB/s\033[K\r\033[K",
 	   "progress is a share of all bytes, of the time, or of the runs");
 }
 

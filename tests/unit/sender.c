@@ -215,8 +215,35 @@ static void test_failed(void)
 		   cases[i].why);
 	}
 	stop = 0;
-	ok(!sender_is_abandoned(&s) && s.interrupt_ns == 0,
-	   "without a signal a sender waits as long as it has to");
 }
 
-TESTS(test_methods, test_sizes, test_failed)
+static int awaited; /* how often a sender waited for completions */
+
+static void await(struct sender *s)
+{
+	awaited++;
+	sleep_ns(1000000);
+	s->zerocopy.incomplete -= awaited == 3;
+}
+
+/* The wait for the receipt took the time that the sender may wait after a signal. */
+static void test_abandoned(void)
+{
+	static const struct send_method method = {.await = await};
+	struct sender s = {.method = &method, .stop = &stop, .zerocopy.incomplete = 1};
+
+	stop = TIME_UP;
+	s.interrupt_ns = 1;
+	sender_finish(&s);
+	ok(awaited == 3 && !sender_is_abandoned(&s),
+	   "after -t a sender waits until the kernel owns no buffer");
+	stop = 15;
+	s.zerocopy.incomplete = 1;
+	sender_finish(&s);
+	ok(awaited == 3, "a signal has one limit for the receipt and the completions");
+	s.interrupt_ns = 0;
+	ok(!sender_is_abandoned(&s) && s.interrupt_ns > 0 && !sender_is_abandoned(&s),
+	   "a signal gives the end of a stream some time");
+}
+
+TESTS(test_methods, test_sizes, test_failed, test_abandoned)

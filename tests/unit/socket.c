@@ -14,8 +14,30 @@ static ssize_t ask(int fd, const void *message, size_t len, int flags)
 	return send(fd, message, len, flags);
 }
 
-#define send ask
+/* What the kernel says of a connection by Multipath TCP: so many words, of which the first has the flags. */
+static struct {
+	socklen_t words;
+	uint32_t flags;
+} mptcp;
+
+static int get_option(int fd, int level, int name, void *value, socklen_t *len)
+{
+	uint64_t *word = value;
+	socklen_t i;
+
+	if (level != 284)
+		return getsockopt(fd, level, name, value, len);
+	for (i = 0; i < mptcp.words && i < *len / sizeof(*word); i++)
+		word[i] = 100 + i;
+	memcpy((char *)value + 8, &mptcp.flags, sizeof(mptcp.flags));
+	*len = i * (socklen_t)sizeof(*word);
+	return i > 0 ? 0 : -1;
+}
+
+#define send       ask
+#define getsockopt get_option
 #include "lib/net/socket.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+#undef getsockopt
 
 /* An address with port 80; that of no family if the text is none. */
 static struct sockaddr_storage address(const char *text)
@@ -135,6 +157,50 @@ static void test_routes(void)
 	}
 }
 
+static void test_mptcp(void)
+{
+	static const struct {
+		socklen_t words;
+		uint32_t flags;
+		bool is;
+		double acked;
+	} rows[] = {{9, 0, true, NAN}, {10, 0, true, 109}, {10, 1, false, 0}, {0, 0, false, 0}};
+	double acked, received;
+	uint64_t moved;
+	size_t i;
+
+	for (i = 0; i < LENGTH(rows); i++) {
+		mptcp.words = rows[i].words;
+		mptcp.flags = rows[i].flags;
+		acked = received = 1;
+		moved = 0;
+		ok(sock_is_mptcp(-1, NULL, NULL, NULL) == rows[i].is &&
+			   sock_is_mptcp(-1, &acked, &received, &moved) == rows[i].is &&
+			   moved == (rows[i].is ? 207 : 0),
+		   "Multipath TCP by %u words and flags %u", rows[i].words, rows[i].flags);
+		ok(!rows[i].is || (isnan(rows[i].acked) ? isnan(acked) && isnan(received)
+							: acked == 109 && received == 108),
+		   "bytes are counted since Linux 6.5: %u words", rows[i].words);
+	}
+}
+
+/* The interface of a link-local address is in it. */
+static void test_zone(void)
+{
+	struct sockaddr_in6 peer = {.sin6_family = AF_INET6, .sin6_scope_id = if_nametoindex("lo")};
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char name[IF_NAMESIZE];
+
+	inet_pton(AF_INET6, "fe80::1", &peer.sin6_addr);
+	sock_interface(fd, (struct sockaddr *)&peer, name);
+	ok(has_attribute(RTA_OIF, &peer.sin6_scope_id, 4) && strcmp(name, "lo") == 0 &&
+		   !addr_lacks_zone((struct sockaddr *)&peer),
+	   "the question has the interface of a link-local address");
+	peer.sin6_scope_id = 0;
+	ok(addr_lacks_zone((struct sockaddr *)&peer), "which it needs");
+	close(fd);
+}
+
 static void test_keep_alive(void)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -164,4 +230,4 @@ static void test_timeout(void)
 	close(fd);
 }
 
-TESTS(test_addresses, test_routes, test_keep_alive, test_timeout)
+TESTS(test_addresses, test_routes, test_mptcp, test_zone, test_keep_alive, test_timeout)

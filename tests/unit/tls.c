@@ -1,18 +1,119 @@
 /* Kernel TLS: lib/net/tls, and its hello on the wire. */
 #include "lib/net/tls.h"
 
+#include <ctype.h>
+#include <linux/tls.h>
+#include <netinet/tcp.h>
+
+#include "lib/net/socket.h"
 #include "tests/unit/unit.h"
+
+/* The calls that are made, of which one fails; and what the kernel has counted. */
+static struct {
+	int call, failing, error;
+	const char *counts[4]; /* at each reading; NULL: there is no such file */
+	int readings;
+} kernel;
+
+static int set_option(int fd, int level, int name, const void *value, socklen_t len)
+{
+	socklen_t i;
+
+	for (i = 0; i < len && kernel.failing == 0; i++)
+		printf("%02x%s", ((const unsigned char *)value)[i], i + 1 < len ? "" : "\n");
+	errno = kernel.error;
+	return ++kernel.call == kernel.failing ? -1 : 0;
+}
+
+static int get_option(int fd, int level, int name, void *value, socklen_t *len)
+{
+	memset(value, 0, *len);
+	((unsigned char *)value)[*len - 2] = 1;
+	((unsigned char *)value)[*len - 1] = 2;
+	return ++kernel.call == kernel.failing ? -1 : 0;
+}
+
+static FILE *open_counts(void)
+{
+	const char *text = kernel.counts[kernel.readings++ / 2]; /* of software and of a device */
+
+	return text != NULL ? fmemopen((void *)text, strlen(text), "r") : NULL;
+}
+
+#define setsockopt       set_option
+#define getsockopt       get_option
+#define fopen(path, how) open_counts()
+#include "lib/net/tls.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+#undef setsockopt
+
+/* What the kernel is asked for each cipher, and what is wrong if a call fails. */
+static void test_calls(void)
+{
+	static const int errors[] = {EINVAL, ENOENT, ENOMEM, ENOTCONN};
+	const char *why;
+	size_t i;
+
+	capture(STDOUT_FILENO);
+	for (i = 0; i < tls_ciphers_n; i++) {
+		tls_start(-1, &tls_ciphers[i], (enum tls_direction)(i % 2), TLS_SENDS);
+		printf("%g records\n", tls_records(-1, &tls_ciphers[i], TLS_RECEIVES));
+	}
+	for (i = 0; i < LENGTH(errors); i++) {
+		kernel.call = 0;
+		kernel.failing = i < 3 ? 2 + 2 * (int)(i % 2) : 1;
+		kernel.error = errors[i];
+		why = tls_try(&tls_ciphers[i % 3]);
+		printf("%s\n", why != NULL ? why : "it has TLS");
+	}
+	kernel.failing = kernel.call + 1;
+	kernel.error = ENOENT;
+	printf("%s\n%g\n", tls_explain(tls_ciphers, EINVAL),
+	       tls_records(-1, tls_ciphers, TLS_SENDS));
+	kernel.error = kernel.failing = 0;
+	expect(captured(), "what the kernel is asked, and what it lacks");
+}
+
+/* What encrypts is what counted meanwhile. */
+static void test_places(void)
+{
+	static const char *const counts[] = {
+		"TlsTxSw \t1\nTlsTxDevice \t5\n", "TlsTxSwX 3\nTlsTxSw \t2\nTlsTxDevice \t5\n",
+		"TlsTxSw \t1\nTlsTxDevice \t6\n", "TlsTxSw \t2\nTlsTxDevice \t6\n", NULL};
+	const char *places = "|software|device||", *place, *want;
+	size_t i;
+
+	for (i = 0; i < LENGTH(counts); i++) {
+		kernel.readings = 0;
+		kernel.counts[0] = i < 4 ? counts[0] : NULL;
+		kernel.counts[1] = kernel.counts[2] = counts[i];
+		capture(STDOUT_FILENO);
+		tls_start_where(-1, tls_ciphers, TLS_TO_SERVER, TLS_SENDS, &place);
+		captured();
+		want = next_of(&places);
+		is(place, want, "what encrypts, by the counts %s", counts[i]);
+	}
+	kernel.readings = 0;
+	kernel.counts[0] = "TlsDecryptErrors 8\nTlsDecryptError \t7\n";
+	ok(tls_decrypt_errors() == 7, "records that could not be decrypted are counted");
+	kernel.readings = 2;
+	kernel.counts[1] = NULL;
+	ok(isnan(tls_decrypt_errors()), "a kernel without counts has none");
+}
 
 static void test_errors(void)
 {
-	is(tls_error(EBADMSG), "sent a TLS record that cannot be decrypted",
-	   "a wrong tag is named");
-	is(tls_error(EIO), "sent a TLS record that is not data", "so is an alert");
-	is(tls_error(EMSGSIZE), "sent what is no TLS record", "and what is no record");
+	static const struct {
+		int error;
+		const char *want;
+	} rows[] = {{EBADMSG, "sent a TLS record that cannot be decrypted"},
+		    {EIO, "sent a TLS record that is not data"},
+		    {EMSGSIZE, "sent what is no TLS record"},
+		    {EINVAL, "sent what is no TLS record"}};
+	size_t i;
+
+	for (i = 0; i < LENGTH(rows); i++)
+		is(tls_error(rows[i].error), rows[i].want, "a record that cannot be read is named");
 	ok(tls_error(ECONNRESET) == NULL, "a reset is no error of TLS");
-	is(tls_explain(tls_ciphers, ENOTCONN),
-	   "the other end closed the connection before both were ready",
-	   "an end before the hello is told from a kernel that lacks TLS");
 }
 
 /* A connection whose first bytes are these. */
@@ -51,4 +152,4 @@ static void test_hello(void)
 	   "and takes no other headers for one");
 }
 
-TESTS(test_errors, test_hello)
+TESTS(test_calls, test_places, test_errors, test_hello)

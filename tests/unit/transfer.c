@@ -1,5 +1,19 @@
 /* What a transfer makes of what its streams and intervals measured; the part itself, for what it has of its own. */
+#include "lib/send/transfer.h"
+
+static void print_due(struct run *r, const struct event *e, int n, void *transfer);
+
+static struct stream_mark look_at(const struct stream *st);
+
+static bool is_terminal;
+
+#define run_step                              print_due
+#define progress_wanted(opt)                  is_terminal
+#define stream_mark(st)                       look_at(st)
+#define gauge_between(g, from, to, cpu, load) ((load)->unsafe = UNSAFE_STEAL)
 #include "lib/send/transfer.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+
+#include <signal.h>
 
 #include "tests/unit/unit.h"
 
@@ -101,6 +115,93 @@ static void test_warm(void)
 	ok(!t.measuring, "nothing is measured of a transfer that ended before its warm-up");
 }
 
+static uint64_t marked_ns; /* when streams are looked at, which have sent 5000 bytes by then */
+
+static struct stream_mark look_at(const struct stream *st)
+{
+	return (struct stream_mark){.ns = marked_ns, .bytes = 5000};
+}
+
+/* When each event is due first, in ms; a run whose streams have ended has no other. */
+static void print_due(struct run *r, const struct event *e, int n, void *transfer)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (e[i].due_ns == NEVER)
+			printf(" -");
+		else
+			printf(" %ju", (uintmax_t)(e[i].due_ns - r->start_ns) / 1000000);
+	printf("\n");
+	r->running = 0;
+}
+
+/* Of options: when events are due; then at times of a run that ends after 3 s, what is printed and due next. */
+static void test_events(void)
+{
+	static const struct {
+		const char *options;
+		int ms, stop, measuring;
+		bool is_warm;
+	} rows[] = {{"-t 3", 0, 0, 1, true},
+		    {"-n 2 -P 2 -I .5 --warmup 1.5 --timeout 4", 1000, 0, 1, false},
+		    {"-n 5 -I 2 --raw", 2600, 0, 1, true},
+		    {"--bytes 900 -I 2", 3000, 0, 1, true},
+		    {"-t 3 -I 2", 3000, SIGINT, 1, true},
+		    {"-t 3 -I 2", 2500, 0, 0, true}};
+	static struct send_options opt;
+	static struct stream stream[2];
+	static struct stream_result result[2];
+	static char *argv[32];
+	const struct fileset set = {.bytes = 100};
+	struct send_report rep = {.opt = &opt};
+	struct load_sample at[1] = {{.time = 0}};
+	struct run run = {.opt = &opt, .wake = -1, .gauge = {.from.at = at, .to.at = at}};
+	struct transfer t = {.opt = &opt, .run = &run, .report = &rep, .stream = stream};
+	char words[80];
+	uint64_t now, next;
+	size_t i, k;
+
+	t.result.stream = result;
+	t.result.set = &set;
+	for (k = 0; k < 2; k++) {
+		stream[k].opt = &opt;
+		stream[k].result = &result[k];
+		stream[k].sender.stop = &run.stop;
+		stream[k].sender.sock = -1;
+	}
+	capture_all();
+	for (i = 0; i < LENGTH(rows); i++) {
+		snprintf(words, sizeof(words), "-s 0 -m send %s", rows[i].options);
+		options_parse(&opt, words_of(words, argv), argv);
+		is_terminal = i % 2 > 0;
+		run.start_ns = 1000000000;
+		run.end_ns = 4000000000;
+		run.running = 1;
+		printf("%s:", rows[i].options);
+		oversee(&t);
+		fflush(stdout);
+		rep.intervals = (struct intervals){.period = opt.interval};
+		run.stop = rows[i].stop;
+		run.measuring = rows[i].measuring;
+		t.measuring = rows[i].is_warm;
+		t.result.pauses.n = t.unsafe = 0;
+		for (k = 0; k < 2; k++)
+			stream[k].last = (struct stream_mark){.ns = 2000000000, .bytes = 1000};
+		now = marked_ns = run.start_ns + (uint64_t)rows[i].ms * 1000000;
+		run.due_ns = now - PAUSE_NS;
+		on_progress(&t, now);
+		report_clear_progress(&rep);
+		next = opt.interval > 0 ? on_interval(&t, now) : now;
+		on_sample(&t, now);
+		printf("next in %d ms, watch in %d ms, %ju pauses, unsafe %u\n",
+		       next == NEVER ? -1 : (int)((next - now) / 1000000),
+		       opt.timeout > 0 ? (int)((on_watch(&t, now) - now) / 1000000) : -1,
+		       (uintmax_t)t.result.pauses.n, t.unsafe);
+	}
+	expect(captured(), "the events of a transfer");
+}
+
 int main(void)
 {
 	char here[HASH_SIZE];
@@ -129,5 +230,6 @@ int main(void)
 	test_host(here);
 	test_cpus(&one);
 	test_warm();
+	test_events();
 	return done();
 }
