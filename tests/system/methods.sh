@@ -1,7 +1,7 @@
 #!/bin/sh
 # Each method of zcc and of zcs by each behaviour: what arrives, in pieces, corked, raw; peers that take or send nothing,
-# signals; by which calls; and what is printed where io_uring(7) may not be used, or the kernel has no TLS.
-# tests/unit/sender.c has each size of a file and of a call, and faults.sh each call that fails.
+# signals; by which calls; and what is printed where io_uring(7) may not be used, or the kernel has no TLS (tls.sh is about one
+# that has).  tests/unit/sender.c has each size of a file and of a call, stream.c what is sent, faults.sh each call that fails.
 #
 # seconds: 5
 # limit: 400
@@ -26,7 +26,7 @@ head -c 1300001 /dev/urandom >larger # than a window, a ring or a pipe of four s
 # zcs
 #
 for how in $receivers; do
-	beside "zcs -m $how: pieces of -b, sockets of -i and bodies about as long as a call are received"; ( begin
+	beside "zcs -m $how: pieces of -b, and bodies about as long as a call are received"; ( begin
 		start_zcs -m "$how" -b 999
 		exits 0 "$zcc" -s 0 -p "$PORT" ../file ../small
 		wait_until grep -Eq ' 2 files, [0-9]* reads' zcs.out
@@ -34,8 +34,6 @@ for how in $receivers; do
 		case $how in uring | zerocopy) least=76 ;; esac # four buffers by a call; a page, which is copied
 		[ "$(sed -n 's/.* 2 files, \([0-9]*\) reads.*/\1/p' zcs.out)" -ge $least ]
 		start_zcs -m "$how" -i 10000
-		{ u32 1 1 300000; cat ../file; } | timeout 20 "$HELPERS/net" send -k "$PORT" | grep -q '^bytes=300000 '
-		start_zcs -m "$how"
 		# The sender sends no more but waits for its receipt: a wait for more than the file would never end.
 		for n in 1 65535 65536 65537 262144 262145; do
 			{ u32 1 2 $n; head -c $n /dev/zero; u32 1; printf x; } | timeout 20 "$HELPERS/net" send -k "$PORT" |
@@ -82,7 +80,6 @@ for how in $receivers; do
 			two_empty_first 0 13,2
 			two 1 13,2
 			forever 0 16,1
-			excess 0 13,1 sent more than it announced
 			excess 1 13,1 sent more than it announced
 			half_a_file 0 - closed in the middle of a file, after 3 bytes
 			half_a_header 0 - closed in the middle of a header, after 13 bytes
@@ -166,16 +163,6 @@ for how in $senders; do
 			}' sending | uniq >order
 		printf 'cork 1\nsend\ncork 0\ncork 1\nsend\ncork 0\nshutdown\n' | diff - order
 	) & later
-	beside "zcc -m $how: SIGINT ends it with a report on which both ends agree"; ( begin
-		# A second after the signal zcc waits no more: little is to be on its way then.
-		start_zcs -1 -I 0.05
-		start_zcc held -m "$how" -t 60 --pace 20m ../file
-		wait_until grep -q '^ *[0-9.]*-.*bit/s' zcs.out
-		zcc_ends held 130 INT
-		not [ -s held.err ]
-		grep -q 'all bytes sent were received' held.out
-		not grep 'never completed *[1-9]' held.out
-	) & later
 	beside "zcc -m $how and a server that reads nothing: --timeout ends it with one line, SIGINT with a report"; ( begin
 		for b in 64k $([ "$how" != zerocopy ] || echo 1000); do
 			start_peer -s
@@ -213,26 +200,11 @@ for how in sendfile $(echo "$senders" | grep 'z.*c'); do
 		[ "$(bytes_of out)" = 2600002 ]
 	) & later
 done
-beside 'zcc -m mmap: a file that cannot be mapped is an error that has the reason'; ( begin
-	unmapped=/sys/devices/system/cpu/online # a file of sysfs has a size
-	[ -s $unmapped ] || skip_check "no $unmapped"
-	start_zcs
-	fails "^zcc: $unmapped: -m mmap cannot send it: No such device$" "$zcc" -s 0 -p "$PORT" -m mmap -n 1 $unmapped
-) & later
 how=send
 beside 'zcc --preload: what arrives is as without, and each file is read once'; ( begin; need strace
 	tracer='strace -f -e trace=pread64 -o trace'
 	arrives 3 --preload ../file ../small ../tiny
 	[ "$(grep -c pread64 trace)" -le 6 ] # the loader has some
-) & later
-beside 'a file that shrinks while zcc sends it: one line that names it, exit 1'; ( begin
-	truncate -s 3146728 shrinks
-	held -n 2 shrinks
-	truncate -s 1000000 shrinks
-	kill -USR1 "$PEER"
-	zcc_ends held 1
-	one_line held.err
-	grep 'shrinks: shrank while it was being sent' held.err
 ) & later
 beside '-m uring at both ends: calls that the kernel cannot serve for a moment are repeated'; ( begin; need strace
 	can_uring || skip_check 'no io_uring here'
@@ -302,54 +274,6 @@ done <<END
 0;ENOSYS;this kernel has none, or a seccomp filter hides it$;zcc -m uring-zc -s 0 -p $PORT ../small
 0;EINVAL;this kernel is too old: Linux 6.1 or later is needed$;zcc -m uring -s 0 -p $PORT ../small
 END
-# A stand-in for a kernel that has TLS: tests/helpers/preload/tls.c.  tls.sh has the kernel's own.
-beside 'zcc --tls and zcs --tls: each cipher, what encrypts, records and errors; another cipher, and what the kernel lacks, are named'; ( begin; need jq
-	preloaded tls || skip_check 'no library can be preloaded'
-	# with_tls BY LACKS
-	with_tls() { ON="env LD_PRELOAD=$PWD/tls.so TLS_BY=$1 TLS_LACKS=$2"; }
-	with() { $ON "$zcc" -s 0 -p "$PORT" --congestion reno -n 2 "$@"; }
-	while read -r cipher by is; do
-		with_tls "$by" 0
-		start_zcs -1 --tls="$cipher"
-		exits 0 with --json --tls="$cipher" ../file
-		exits 0 wait "$ZCS"
-		jq -e --arg cipher "$cipher" --arg by "$is" '.end | .bytes_agree and .sum_received.bytes == 600000 and
-		    all(.sum_sent, .sum_received; .tls_cipher == $cipher and (.tls_by // "") == $by and .tls_version == "1.3") and
-		    .sum_received.tls_records == 256 and .sum_received.tls_decrypt_errors == 7 and
-		    .sum_received.tls_expect_no_pad == 1 and .sum_sent.tls_records % 256 == 0 and .sum_sent.tls_records > 0' out
-	done <<-END
-		aes-128-gcm Sw software
-		aes-256-gcm Device device
-		chacha20-poly1305 SwDevice
-	END
-	start_zcs --tls
-	exits 0 with ../file # without TLS
-	fails 'rejected: the server has another cipher, or lacks this one (zcs --tls)$' with --tls=aes-256-gcm ../file
-	wait_until grep ': --tls: its hello is not encrypted by aes-128-gcm: zcc has another cipher, after 0 bytes$' zcs.err
-	[ "$(grep -c ' 2 files' zcs.out)" -eq 1 ]
-	# zcs tries both ways at the start.
-	while IFS=';' read -r lacks why; do
-		with_tls Sw "$lacks"
-		case $lacks in
-		*[12])
-			fails "^zcc: .*: --tls: $why$" with --tls ../file
-			fails "^zcs: --tls: $why$" timeout 20 $ON "$BIN/zcs" -p 0 --tls
-			;;
-		*)
-			start_zcs -1 --tls
-			with_tls Sw 0
-			fails 'rejected: the server has another cipher, or lacks this one (zcs --tls)$' with --tls ../file
-			exits 1 wait "$ZCS"
-			grep ": --tls: $why, after 0 bytes$" zcs.err
-			;;
-		esac
-	done <<-END
-		2:1;this kernel lacks aes-128-gcm: load its modules by modprobe(8): gcm, ctr and ghash-generic
-		22:2;this kernel's TLS 1.3 lacks aes-128-gcm
-		12:3;Cannot allocate memory
-		107:4;the other end closed the connection before both were ready
-	END
-) & later
 together
 it '--tls on a kernel without TLS: zcc and zcs say at the start what is missing, and the way out'; ( begin; need strace
 	for how in 'zcs -p 0 --tls' "zcc -s 0 -p $PORT --tls=aes-256-gcm small"; do

@@ -15,12 +15,10 @@ summaries_of() { sed -n 's/^ *127.0.0.1:.*[,:] \([0-9]*\) bytes in .*/\1/p' "$1"
 beside '-P 5: five connections, each with the file set, a row for each, a total'; ( begin
 	start_zcs
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 5 -n 3 ../file ../tiny
-	grep -q '^  to .*, 5 streams$' out
-	grep -qx '  2 files of 300,001 bytes, in 15 loops' out
 	[ "$(bytes_of out)" = '4500015 4500015' ]
 	grep -q 'all bytes sent were received' out
-	plain out | sed -n '/^  streams /,$p' | grep -E "^ +[1-5] +- +[1-9][0-9]* +[0-9]+ +[0-9.]+ +[0-9]+$" >rows # without a CPU
-	prints '1 2 3 4 5' eval "awk '{ print \$1 }' rows | paste -s -d ' '"
+	# Without a CPU
+	prints '1 2 3 4 5' eval "plain out | sed -nE '/^  streams /,\$s/^ +([1-5]) +- +[1-9][0-9]* +[0-9]+ +[0-9.]+ +[0-9]+\$/\1/p' | xargs"
 	wait_until counts -eq 1 summaries "^total of 5 clients: $rate, 4500015 bytes in [0-9.]+ s(,|$)"
 	[ "$(summaries_of zcs.out | sort | uniq -c | tr -s ' ')" = ' 5 900003' ]
 ) & later
@@ -43,19 +41,14 @@ done <<'END'
 ;-B 0,1;0 0 0 1 1;1:0 2:1 3:0 4:1
 -B 1,0;;0 0 1 1 1;1:- to 1 2:- to 0 3:- to 1 4:- to 0
 END
-beside '-P 2, one receipt of two: the report has its figures and a line, exit 1; an error names its stream'; ( begin
+beside '-P 2, one receipt of two: the report has its figures and a line, exit 1'; ( begin
 	start_peer -n 2 -r 'bytes=1 seconds=2 load=0.5 cpus=2\n'
 	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 ../tiny
-	grep -qx 'zcc: 1 of 2 streams has no receipt' err
-	one_line err
+	says '^zcc: 1 of 2 streams has no receipt$'
 	grep -q "^    the receiver's figures omit 1 of 2 streams, " out
-	not grep 'all bytes sent were received' out
 	[ "$(bytes_of out)" = '2 1' ]
-	start_peer -n 2 -r 'bytes=0 seconds=0.1\n'
-	exits 1 "$zcc" --json -s 0 -p "$PORT" -P 2 ../tiny
-	grep -Eq '"receipts":1}.*"error":"stream [12]: the server received 0 bytes of the 1 sent"' out
 ) & later
-beside 'zcs -1: all that come together are served, also 100 that -t lets send nothing, then exit 0, or 1 if one failed'
+beside 'zcs -1: all that come together are served, also 100 that -t lets send nothing, then exit 0'
 ( begin
 	start_zcs -1
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 -n 5 ../file
@@ -68,9 +61,6 @@ beside 'zcs -1: all that come together are served, also 100 that -t lets send no
 	grep -q 'all bytes sent were received' out
 	ended $ZCS
 	not grep -v 'listening on\|lines\{0,1\} about clients w.* omitted$' zcs.err # of empty ones
-	start_zcs -1
-	printf '\000\000\000\001x' | "$HELPERS/net" send -c "$PORT"
-	exits 1 wait "$ZCS"
 ) & later
 # What is queued when -t is over is sent at the pace, too: the send buffer has seconds of it.
 beside '--pace: little is sent after -t, and --timeout takes no slow pace for a slow server'; ( begin
@@ -100,35 +90,19 @@ kinds_of()
 	sed -E "/^  (127|to )/,\$d; /^ +interval, s +KiB/d; s@^ +stream ([12]) .*@\\1@
 		s@^ +$row  warm-up\$@warm@; s@^ +$row\$@line@; s@^$rate\$@report@; s@^127.*@summary@" "$1" | uniq
 }
-beside '-I: both ends print a row for each interval before the report, those of the warm-up marked'; ( begin
+beside '-I -P 2: both ends print a row for each interval before the report, warm-up and streams marked, with --timestamps, too'; ( begin
 	for t in 0.4 4; do # on a busy machine there may be no interval between the warm-up and the end of 0.4 s
-		start_zcs -I 0.05
-		exits 0 "$zcc" -s 0 -p "$PORT" -I 0.05 --warmup 0.4 -t $t $paced
-		wait_until grep -q ^127 zcs.out
-		cat zcs.out
-		kinds_of out >kinds
-		kinds_of zcs.out >kinds.zcs
-		[ "$(cat kinds kinds.zcs | grep -c line)" -lt 2 ] || break
+		start_zcs -I 0.05 --timestamps
+		exits 0 "$zcc" -s 0 -p "$PORT" -I 0.05 --warmup 0.4 -t $t -P 2 $paced
+		wait_until grep -Eq '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3} +[0-9.]+-.*  2 clients' zcs.out
+		kinds_of out | paste -s -d ' ' >kinds
+		! grep -Eqx '(warm 1 2 )+(line 1 2 )+report' kinds || break
 	done
+	cat kinds
+	grep -Eqx '(warm 1 2 )+(line 1 2 )+report' kinds
 	no_warning err
-	printf 'warm\nline\nreport\n' | diff - kinds
-	mv kinds.zcs kinds
-	# An interval that ends with the last client may have its line behind it.
-	[ "$(tail -n 1 kinds)" != line ] || sed -i '$d' kinds
-	printf 'warm\nline\nsummary\n' | diff - kinds
-) & later
-beside '-I -P 2: the sum of the streams, with a line for each below it but with -q, --timestamps, and zcs counts its clients'; ( begin
-	start_zcs -I 0.05
-	exits 0 "$zcc" -s 0 -p "$PORT" --interval=0.05 -t 0.4 -P 2 $paced
-	kinds_of out | paste -s -d ' ' >kinds
-	grep -Eqx '(line 1 2 )+report' kinds
-	wait_until grep -Eqx " +$row  2 clients" zcs.out
-	start_zcs -I 0.1 --timestamps
-	before=$(date +%H:%M)
-	exits 0 "$zcc" -q -s 0 -p "$PORT" -I 0.05 -t 0.3 -P 2 $paced --timestamps
-	not grep stream out
-	counts -ge 2 grep -Ec "^($before|$(date +%H:%M)):[0-9]{2}\.[0-9]{3} +[0-9.]+-" out
-	wait_until grep -Eq '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3} +[0-9.]+-' zcs.out
+	exits 0 "$zcc" -q -s 0 -p "$PORT" -I 0.05 -t 0.3 -P 2 $paced
+	prints 'line report' eval 'kinds_of out | xargs'
 ) & later
 beside 'a line of progress is on a terminal alone, gone before the report, and not with -q, -I, --json or -d'; ( begin; need script
 	start_zcs
@@ -138,9 +112,7 @@ beside 'a line of progress is on a terminal alone, gone before the report, and n
 	script -qec "\"$zcc\" -s 0 -p $PORT -t 1.2 $paced >report" typescript </dev/null >/dev/null
 	cat -v none typescript report
 	tr '\r' '\n' <none | not grep '^[0-9.]* s'
-	cr=$(printf '\r')
-	cat r1 r2 r3 r4 report | not grep "$cr"
-	grep -q "${cr}[0-9.]* s of 1.2: [0-9]* KiB/s.*$(printf '\033')\[K" typescript
+	cat r1 r2 r3 r4 report | not grep "$(printf '\r')"
 	tr '\r' '\n' <typescript | grep -m 1 ' s of 1.2: ' | not grep waiting
 	# The last that is written wipes it out.
 	tr '\r' '\n' <typescript | grep -v '^Script ' | grep . | tail -n 1 | cat -v | grep -Fqx '^[[K'

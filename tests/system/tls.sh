@@ -55,19 +55,6 @@ for methods in sendfile:read send:recv write:splice mmap:uring splice:read; do
 		stop_zcs
 	); ok
 done
-it 'zcc --tls: another cipher, and an end without --tls, are named at both ends'; ( begin
-	start_zcs --tls -1
-	fails 'rejected: the server has another cipher' "$BIN/zcc" -q -s 0 -p "$PORT" --tls=aes-256-gcm file
-	exits 1 wait "$ZCS"
-	grep 'its hello is not encrypted by aes-128-gcm: zcc has another cipher, after 0 bytes' zcs.err
-	not grep ' in .* files' zcs.out
-	start_zcs
-	fails 'no answer to the hello of --tls' "$BIN/zcc" -q -s 0 -p "$PORT" --tls file
-	exits 1 "$BIN/zcc" -q -s 0 -p "$PORT" --tls -r 1 --retry 1 file
-	grep 'no answer to the hello of --tls.*: the run is repeated, 1 of 1$' err
-	wait_until grep 'is it zcc --tls? then this zcs needs --tls, too' zcs.err
-	stop_zcs
-); ok
 it 'zcc --tls: what leaves it is ciphertext, which the published key decrypts to the bytes of the wire'; ( begin; need openssl
 	awk 'BEGIN { for (i = 0; i < 5000; i++) print "plain text of a file" }' >text
 	capture text
