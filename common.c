@@ -538,7 +538,8 @@ int report_put(bool is_row)
 	output_lock_take(&before);
 	fits = outlet_put(&on_stdout, printed.text, printed.to,
 			  is_row && !is_kept && printed.to > 0 ? QUEUE_MAX : SIZE_MAX);
-	printed.to = on_stdout.reported = 0;
+	printed.to = 0;
+	on_stdout.reported = 0;
 	if (fits) {
 		closing[0] = '\0';
 		if (unclosed != NULL)

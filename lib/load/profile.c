@@ -57,7 +57,8 @@ bool ring_each(const void *ring, uint64_t size, uint64_t tail, uint64_t head,
 {
 	const unsigned char *data = ring;
 	struct perf_event_header header;
-	uint64_t at, first;
+	uint64_t at;
+	size_t first;
 	void *copy;
 
 	if (head - tail > size)
@@ -71,7 +72,7 @@ bool ring_each(const void *ring, uint64_t size, uint64_t tail, uint64_t head,
 		if (header.size < sizeof(header) || header.size > head - tail ||
 		    header.size % sizeof(uint64_t) != 0)
 			break;
-		first = header.size < size - at ? header.size : size - at;
+		first = header.size < size - at ? header.size : (size_t)(size - at);
 		if (first == header.size) {
 			each(arg, (const void *)(data + at));
 			continue;
@@ -108,7 +109,7 @@ void profile_count(struct symbols *s, pid_t soaker, const struct perf_event_head
 		c->lost++;
 		return;
 	}
-	g = symbols_group(s, sample->chain, sample->n, (pid_t)sample->tid == soaker);
+	g = symbols_group(s, sample->chain, (size_t)sample->n, (pid_t)sample->tid == soaker);
 	if (g == PROFILE_IDLE)
 		c->idle++;
 	else

@@ -114,7 +114,8 @@ long '32 bits: no number is cut off (-Wconversion), the unit tests and wire pass
 	echo 'int main(void) { return 0; }' >>probe.c
 	$m32 -o probe probe.c || skip_check 'gcc has no libraries or headers for 32 bits'
 	./probe || skip_check 'this kernel runs no programs of 32 bits'
-	all_are_built "$m32" CPPFLAGS='-Wconversion -Wno-sign-conversion' all test-programs
+	all_are_built "$m32" CPPFLAGS='-Wconversion -Wno-sign-conversion' all
+	make CC="$m32" test-programs
 	env -u LONG BIN="$PWD" HELPERS="$PWD/build/tests" CC="$m32" ONCE=1 tests/run unit wire >log || { cat log; false; }
 	exits 2 ./zcc -s 0 -n 4294967295
 	grep -q "is not between 1 and 4294966294" err
@@ -147,7 +148,7 @@ long 'make dist: the same bytes from any copy, nothing that was built; it builds
 		{ cat log; false; }
 	not grep -i warning log
 	tail -n 1 log | grep ' passed, 0 failed, '
-	make -s -C copy CC="$CC" all
+	make -s -C copy CC="$CC" clean all
 	cmp copy/zcc "$name/zcc"
 ); ok
 finish
