@@ -4,7 +4,23 @@
 #include <malloc.h>
 #include <sys/prctl.h>
 
+#include "lib/compare/facts.h"
 #include "lib/send/sender.h"
+
+/* The server that was waited for, if none is to be. */
+static const struct send_options *waited_for;
+static bool waits = true;
+
+static bool wait_for_server(struct target *to, struct run *run)
+{
+	waited_for = run->opt;
+	return !waits || target_wait(to, run);
+}
+
+#define target_wait(to, run) wait_for_server(to, run)
+#define open_files           open_the_files
+#include "lib/send/trials.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+#undef open_files
 
 #include "tests/unit/unit.h"
 
@@ -27,89 +43,68 @@ static void prepare(const char *words)
 	trials_prepare(&plan, &opt);
 }
 
-/* The values of each run; the last list varies fastest. */
-static void test_runs(void)
+static void print_values(int i)
 {
-	const char *list = "-s 0 file|-s 0 -S -P 2 -b 1k|-s 0 -m mmap -P 3|-s 0 -p 2,1 -b 4k,1m"
-			   "|-s 0 -m splice,uring-zc -b 1g|-s 0 -p 7 --idle"
-			   "|-s 0 --request 10,1k|-s 0 --request 9 -r 2 --keep",
-		   *words;
-	int i, k;
+	int k;
 
-	capture(STDOUT_FILENO);
-	while ((words = next_of(&list)) != NULL) {
-		prepare(words);
-		report("%s\n", words);
-		for (i = 0; i < plan.n; i++) {
-			for (k = 0; k < trials_kind.keys; k++)
-				if (plan_value(&plan.run[i], k)[0] != '\0')
-					report("  %s %s", trials_kind.key[k].name,
-					       plan_value(&plan.run[i], k));
-			report("\n");
-		}
-	}
-	expect(captured(), "each combination of the lists' values is a run");
+	for (k = 0; k < trials_kind.keys; k++)
+		if (plan_value(&plan.run[i], k)[0] != '\0')
+			report("  %s %s", trials_kind.key[k].name, plan_value(&plan.run[i], k));
+	report("\n");
 }
 
-/* The options of each run of --vs, and its name; an option of the text displaces what it cannot stand beside. */
-static void test_vs(void)
+static void print_options(int i)
 {
-	const char *list =
-		"-s 0 -m mmap,send -n 5 -r 2 --vs -t_2 --vs -m_splice_-P_2|-s 0 -w -O 1 --vs -S --vs --bytes_1k"
-		"|-s 0 -b 4k,64k -P 1,2 --vs -P_4 --vs -P_1_-b_1m --setting a=: --setting b=:"
-		"|-s 0 -p 7 --vs -s_[::1]:8 --vs -p_9|-s [::1]:8 -6 -k --preload -S --vs -p_9_-4 --vs -Z"
-		"|-s 0 file -c --idle -m send,mmap --vs --congestion_'a_b'|-s 0 -c --wait 5 --vs --idle --vs -w"
-		"|-s 0 -m mmap,send -P 1,2 --vs -m_send,splice_-P_4,2_-k"
-		"|-s 0 --request 10,1k --vs --keep_-p_9 --vs --request_1m";
 	const struct given *g;
 	struct send_options run;
-	const char *words;
 	char *text;
+
+	options_of_run(&opt, i, &run);
+	report("  %s: %s %d to %s %s, %g s, %d loops, %s%sas run %d:", plan_name(&plan.run[i]),
+	       run.method->name, run.streams, run.server, run.port, run.seconds, run.loops,
+	       run.gauge.soak ? "soaked, " : "", run.gauge.idle ? "unsoaked, " : "",
+	       plan.run[i].reference + 1);
+	for (g = run.given.option; g < run.given.option + run.given.n; g++) {
+		text = option_text(g);
+		if (g->is_given && !g->row->is_shared && !g->row->is_repeated)
+			report(" %s=%s", g->row->name != NULL ? g->row->name : g->row->letters,
+			       text);
+		free(text);
+	}
+	report("\n");
+}
+
+/* Prints the runs of each command line. */
+static void expect_runs(const char *list, void (*print)(int i), const char *title)
+{
+	const char *words;
 	int i;
 
 	capture(STDOUT_FILENO);
 	while ((words = next_of(&list)) != NULL) {
 		prepare(words);
 		report("%s\n", words);
-		for (i = 0; i < plan.n; i++) {
-			options_of_run(&opt, i, &run);
-			report("  %s: %s %d to %s %s, %g s, %d loops, %s%sas run %d:",
-			       plan_name(&plan.run[i]), run.method->name, run.streams, run.server,
-			       run.port, run.seconds, run.loops, run.gauge.soak ? "soaked, " : "",
-			       run.gauge.idle ? "unsoaked, " : "", plan.run[i].reference + 1);
-			for (g = run.given.option; g < run.given.option + run.given.n; g++) {
-				text = option_text(g);
-				if (g->is_given && !g->row->is_shared && !g->row->is_repeated)
-					report(" %s=%s",
-					       g->row->name != NULL ? g->row->name
-								    : g->row->letters,
-					       text);
-				free(text);
-			}
-			report("\n");
-		}
+		for (i = 0; i < plan.n; i++)
+			print(i);
 	}
-	expect(captured(), "--vs makes runs of its own");
+	expect(captured(), title);
 }
 
-/* The options of a run are made of those of all, which stay as they are. */
-static void test_options(void)
+/* The last list varies fastest.  An option of the text of --vs displaces what it cannot stand beside. */
+static void test_runs(void)
 {
-	struct send_options before, run;
-
-	prepare("-s 0 -m send,mmap -P 4,2 -b 1k,2k -p 5,6 --idle --vs -c");
-	before = opt;
-	options_of_run(&opt, 31, &run);
-	ok(before.method == opt.method && before.streams == opt.streams &&
-		   before.chunk == opt.chunk && strcmp(before.port, opt.port) == 0 &&
-		   opt.gauge.soak && opt.gauge.idle,
-	   "a run leaves the options of all as they are");
-	prepare("-s 0 -ddc -r 3 --vs -k");
-	opt.gauge.what = "transfer";
-	options_of_run(&opt, 1, &run);
-	ok(run.cork && run.compares && run.compare.rounds == 3 && run.gauge.soak &&
-		   run.debug == 2 && strcmp(run.gauge.what, "transfer") == 0,
-	   "a run of --vs has what all runs share");
+	expect_runs("-s 0 file|-s 0 -S -P 2 -b 1k|-s 0 -m mmap -P 3|-s 0 -p 2,1 -b 4k,1m"
+		    "|-s 0 -m splice,uring-zc -b 1g|-s 0 -p 7 --idle"
+		    "|-s 0 --request 10,1k|-s 0 --request 9 -r 2 --keep",
+		    print_values, "each combination of the lists' values is a run");
+	expect_runs(
+		"-s 0 -m mmap,send -n 5 -r 2 --vs -t_2 --vs -m_splice_-P_2|-s 0 -w -O 1 --vs -S --vs --bytes_1k"
+		"|-s 0 -b 4k,64k --vs -P_4 --vs -b_1m --setting a=: --setting b=:"
+		"|-s 0 -p 7 --vs -s_[::1]:8 --vs -p_9|-s [::1]:8 -6 -k --preload -S --vs -p_9_-4 --vs -Z"
+		"|-s 0 file -c --idle -m send,mmap --vs --congestion_'a_b'|-s 0 -c --wait 5 --vs --idle --vs -w"
+		"|-s 0 -P 1,2 --vs -m_send,splice_-P_4,2_-k"
+		"|-s 0 --request 10,1k --vs --keep_-p_9 --vs --request_1m",
+		print_options, "--vs makes runs of its own");
 }
 
 /* Reads the options of a table that zcc does not have, and notes them in a plan. */
@@ -134,7 +129,7 @@ static void note(struct plan *p, const char *words)
 		{"", "other", "N", "a", OPTION_AT(struct send_options, INT, debug), .max = 9}};
 	static char *argv[32];
 	const struct fileset set = {.builtin = true};
-	const struct environment environment = {.host = "kernel: 6.1\n"};
+	const struct environment environment = {.host = ""};
 
 	opt = (struct send_options){.server = "", .port = "1", .command = "zcc"};
 	options_read(&USAGE("zcc", rows, false), words_of(words, argv), argv, &opt, &opt.given);
@@ -142,6 +137,11 @@ static void note(struct plan *p, const char *words)
 	plan_set(p, PLAN_PROFILE, "given"); /* as before the first run of a comparison */
 	trials_note(p, &opt, &(struct send_result){.set = &set}, &environment);
 	add(p);
+}
+
+static void print_difference(const char *key, const char *before, const char *now, void *unused)
+{
+	report("%s %s>%s;", key, before, now);
 }
 
 /* A row of the table is all that an option needs to be in the record, in JSON, and compared. */
@@ -156,14 +156,16 @@ static void test_new_option(void)
 	note(&before, "--other 2 --server a");
 	note(&plan,
 	     "--new 64k --server a --other 0 -x --one 3 --both 1,2 --each 4 --many b --part 0.5");
+	capture(STDOUT_FILENO);
+	facts_compare(&plan, &before, print_difference, NULL);
+	is(captured(),
+	   "--both >1,2;--each >4;--many >b;--new >65536;--one >3;--part >0.5;-x >given;",
+	   "a new option is compared, but for those of the output");
 	plan.before = plan.kept = &before; /* as with --save and --against of one file */
 	capture(STDOUT_FILENO);
 	comparison_print(&c, NULL);
-	has(captured(), "\n--new differs: default before, 65536 now\n", "a new option is compared");
-	has(printed, "\n-x differs: default before, given now\n", "so is one without a name");
-	ok(strstr(strstr(printed, "--new differs") + 1, "--new differs") == NULL,
-	   "and once, where the file that is compared with is that of --save");
-	ok(strstr(printed, "other differs") == NULL, "an option of the output is not compared");
+	ok(occurrences(captured(), "\n--new differs: default before, 65536 now\n") == 1,
+	   "a difference has one line, where the file that is compared with is that of --save");
 	capture(STDOUT_FILENO);
 	report_json_open(&j, "start", &rep, NULL);
 	has(captured(),
@@ -171,33 +173,62 @@ static void test_new_option(void)
 	    "\"many\":[\"b\"],\"part\":0.5,\"x\":true}",
 	    "JSON has the options that were given in the table's order, without defaults");
 	plan_close(&before);
-	note(&before, "--server a --new 65536");
-	plan.before = &before;
-	plan.kept = NULL;
+	note(&before, "--part .5 --many b --each 4 --both 1,2 --one 3 -x --server a --new 65536");
+	plan.before = plan.kept = NULL;
 	capture(STDOUT_FILENO);
-	comparison_print(&c, NULL);
-	ok(strstr(captured(), "--new differs") == NULL &&
-		   strstr(printed, "--server differs") == NULL,
-	   "neither another spelling of a number nor another order differs");
+	facts_compare(&plan, &before, print_difference, NULL);
+	is(captured(), "", "neither another spelling of a number nor another order differs");
 	plan_close(&before);
-	plan.before = NULL;
 }
 
-/* What a receipt has of the other host are facts of the session, each under its own name. */
-static void test_remote(void)
+static const char *facts_of(const char *list)
 {
-	struct send_result res = {.receipts = 1, .target.interface = "eth0"};
-	const struct environment environment = {.host = ""};
+	const char *key;
 
-	prepare("-s 0 -r 2");
+	capture(STDOUT_FILENO);
+	while ((key = next_of(&list)) != NULL)
+		report("%s;", plan_fact(&plan, key));
+	return captured();
+}
+
+/* What is known of this host and, by a receipt, of the other one. */
+static void test_facts(void)
+{
+	struct file files[] = {{.name = "a"}, {.name = "b"}};
+	struct fileset set = {.file = files, .n = 2, .bytes = 9};
+	struct send_result res = {.receipts = 1, .target.interface = "eth0", .set = &set};
+	const struct environment environment = {.host = "kernel: 6.1\n"};
+
+	prepare("-s 0 -r 2 -T a_title");
 	res.received = figures_of(
 		"bytes=1 seconds=1 version=7.8.9 kernel=6.5.4 mtu=1400 offloads=tso");
 	trials_note(&plan, &opt, &res, &environment);
-	ok(strcmp(plan_fact(&plan, "remote_version"), "7.8.9") == 0 &&
-		   strcmp(plan_fact(&plan, "remote_kernel"), "6.5.4") == 0 &&
-		   strcmp(plan_fact(&plan, PLAN_REMOTE "mtu"), "1400") == 0 &&
-		   strcmp(plan_fact(&plan, PLAN_REMOTE "offloads"), "tso") == 0,
-	   "what is known of the other end are facts of a session");
+	trials_note(&plan, &opt, &res, &environment);
+	is(facts_of("title|kernel|interface|files|remote_version|remote_kernel|remote_mtu|"
+		    "remote_offloads"),
+	   "a title;6.1;eth0;2, 9 bytes: a b;7.8.9;6.5.4;1400;tso;",
+	   "what is known of either end are facts of a session");
+	strcpy(res.target.interface, "eth1");
+	trials_note(&plan, &opt, &res, &environment);
+	is(facts_of("kernel|interface|mtu|offloads"), "6.1;?;?;?;",
+	   "runs by two interfaces share nothing of either");
+}
+
+static void test_entered(void)
+{
+	struct run run = {.opt = NULL};
+	struct send_report rep = {.opt = NULL};
+	struct trials a = {.opt = &opt, .run = &run, .report = &rep};
+
+	prepare("-s 0 -p 7 --idle --setting a=: --setting b=: --vs -p_9");
+	waits = false;
+	ok(entered(&a, 3) == 0 && waited_for == NULL,
+	   "in a new setting nobody waits for a receiver that measures no load");
+	a.remote_measures = true;
+	ok(entered(&a, 3) == RECEIVER_SECONDS && strcmp(waited_for->port, "9") == 0 &&
+		   waited_for->wait_server == 1,
+	   "in a new setting the receiver of the run measures its idle host anew");
+	waits = true;
 }
 
 /* Serves one connection after the other: with the receipt of a loop of two files, or with what it requests. */
@@ -361,9 +392,8 @@ int main(int argc, char **argv)
 		run_often(&commands[atoi(argv[1])]);
 	test_new_option();
 	test_runs();
-	test_options();
-	test_vs();
-	test_remote();
+	test_facts();
+	test_entered();
 	test_gives_back();
 	return done();
 }
