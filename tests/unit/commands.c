@@ -215,60 +215,85 @@ static void test_signals(void)
 
 static void test_json(void)
 {
-	const char *text;
+	static const char *const parts[][2] = {
+		{"\"start\":{", "1"},
+		{"\"timestamp\":{", "2"},
+		{"\"options\":{}", "1"},
+		{"\"comparison\":{", "1"},
+		{"\"run\":", "2"},
+		{"\"run\":2,\"command\":\"echo b\",\"seconds\":2,", "1"},
+		{"\"load_by_cpu\":[{\"cpu\":0,\"load_percent\":75", "2"}};
+	size_t i;
 
 	capture_all();
 	init("echo a|echo b");
 	c.json = true;
 	compare();
-	text = captured();
-	ok(occurrences(text, "\"start\":{") == 1 && occurrences(text, "\"run\":") == 2 &&
-		   occurrences(text, "\"comparison\":{") == 1,
-	   "only the first of the runs has the environment");
-	has(text, "\"run\":2,\"command\":\"echo b\",\"seconds\":2,",
-	    "a run has its number and command");
-	ok(occurrences(text, "\"load_by_cpu\":[{\"cpu\":0,\"load_percent\":75") == 2,
-	   "in JSON each CPU has its load");
+	captured();
+	for (i = 0; i < LENGTH(parts); i++)
+		ok(occurrences(printed, parts[i][0]) == atoi(parts[i][1]),
+		   "in JSON two runs and their comparison have %s %s times", parts[i][0],
+		   parts[i][1]);
 }
 
-static void take_too_many(void *list)
+/* Two commands in two settings, none of which runs. */
+static void test_plan(void)
 {
-	init(list);
-	while (opt.n < COMMANDS_MAX)
-		commands_take(&(struct option_row){.letters = "", .name = "vs"},
-			      (char[]){"one more"}, &opt);
+	struct setting_command settings[] = {{"s", "exit 1"}, {"t", "exit 1"}};
+	struct sigaction now;
+	int i;
+
+	init("echo a|echo b");
+	opt.compare.settings.n = 2;
+	memcpy(opt.compare.settings.all, settings, sizeof(settings));
+	opt.compare.dry = true;
+	strcpy(c.environment.host, "kernel: 6.1\n");
+	capture_all();
+	compare();
+	open_plan(&c);
+	note(&c);
+	for (i = 0; i < c.plan.n; i++)
+		printf("%s, by %s, as run %d\n", plan_name(&c.plan.run[i]),
+		       plan_value(&c.plan.run[i], RUN_INSTRUMENT), c.plan.run[i].reference + 1);
+	printf("kernel %s, mtu %s\n", plan_fact(&c.plan, "kernel"), plan_fact(&c.plan, "mtu"));
+	expect(captured(), "each command in each setting is a run, which --dry-run names");
+	plan_close(&c.plan);
+	sigaction(SIGUSR1, NULL, &now);
+	ok(now.sa_handler == settings_die_of, "a signal that ends the program ends its command");
+	i = shell_start("sleep 60", NULL, SHELL_PRINTS);
+	commands_die(&c, "any");
+	ok(kill(i, 0) != 0, "a comparison that dies ends the command that runs");
 }
 
-/* Of commands with `+` between them. */
+#define SEVEN "+a+a+a+a+a+a+a"
+
+/* Of commands with `+` between them, and then of none; a quote is for --no-shell. */
 static void settle(void *list)
 {
+	const bool has_quote = strchr(list, '\'') != NULL;
 	char *at;
 
 	for (at = list; (at = strchr(at, '+')) != NULL;)
 		*at = '|';
 	init(list);
-}
-
-static void settle_none(void *none)
-{
-	init("true|false");
-	commands_settle(&opt, none);
+	if (has_quote)
+		split(&opt);
+	commands_settle(&opt, (char *[]){NULL});
 }
 
 static void test_usage(void)
 {
 	static char text[] = "a b", more[] = "c";
-	static char *no_words[] = {NULL}, *one[] = {text, NULL}, *two[] = {text, more, NULL};
+	static char *one[] = {text, NULL}, *two[] = {text, more, NULL};
 
-	ok(died(take_too_many, (char[]){"true"}) == 2, "64 commands are too many");
-	has(printed, "--vs: more than 63 commands", "the line has how many there may be");
-	ok(died(settle_none, no_words) == 2, "a comparison needs a command");
-	expect_deaths(settle, " \t\n|true+\t|true+true|a+b+b",
-		      "commands that are empty, or given twice, are refused");
+	expect_deaths(settle,
+		      " \t\n|true+\t|true+true|a+b+b|true+false|a 'b+c|true" SEVEN SEVEN SEVEN SEVEN
+			      SEVEN SEVEN SEVEN SEVEN SEVEN "+a",
+		      "commands that are empty, given twice, too many or none are refused");
 	is(command_join(one), "a b", "a single word is a command line as it is");
 	is(command_join(two), "'a b' c", "several words are quoted");
 	opt = (struct command_options){.n = 0};
 	ok(!commands_settle(&opt, one), "one command alone is no comparison");
 }
 
-TESTS(test_order, test_failures, test_signals, test_json, test_usage)
+TESTS(test_order, test_failures, test_signals, test_json, test_plan, test_usage)

@@ -126,6 +126,11 @@ static void test_names(void)
 	int i;
 
 	reopen(2);
+	plan_set_lines(&p, (char[]){"kernel: 6: 1\nhz:  100\nx"});
+	is(plan_fact(&p, "kernel"), "6: 1", "a fact is what stands behind its key and a blank");
+	is(plan_fact(&p, "hz"), " 100", "and the last has no end");
+	plan_set(&p, "title", "%*s", FACT_MOST + 1, "x");
+	ok(strlen(plan_fact(&p, "title")) == FACT_MOST, "a fact that is too long is cut");
 	plan_set_value(&p.run[0], RUN_NAME, "-m sendfile");
 	plan_set_value(&p.run[0], RUN_SETTING, "a\tb");
 	plan_set_value(&p.run[1], RUN_WORDS, "-S");
@@ -144,14 +149,26 @@ static void test_names(void)
 static void test_size(void)
 {
 	static const struct {
-		double seconds, precision;
+		double seconds, precision, fail_above;
+		int before, earlier; /* sessions */
 		const char *text;
-	} cases[] = {{12, 0, "6 runs, about 72 seconds\n"},
-		     {0.1, 0, "6 runs, about 1 second\n"},
-		     {17, 0, "6 runs, about 2 minutes\n"},
-		     {3600, 0.01, "at most 6 runs, about 360 minutes\n"},
-		     {0, 0, "6 runs\n"}};
+	} cases[] = {
+		{12, 0, 0, 0, 0, "6 runs, about 72 seconds\n"},
+		{0.1, 0, 0, 0, 0, "6 runs, about 1 second\n"},
+		{17, 0, 0, 0, 0, "6 runs, about 2 minutes\n"},
+		{3600, 0.01, 0, 0, 0, "at most 6 runs, about 360 minutes\n"},
+		{0, 0, 5, 0, 0, "--fail-above 5%: at least 3 of 3 rounds must count\n6 runs\n"},
+		{0, 0, 5, 1, 2,
+		 "--fail-above 5%: 1 save session before, and 3 now with this one; 3 a side are "
+		 "needed: not judged yet\n6 runs\n"},
+		{0, 0, 5, 3, 1,
+		 "--fail-above 5%: 3 save sessions before, and 2 now with this one; 3 a side are "
+		 "needed: not judged yet\n6 runs\n"},
+		{0, 0, 5, 3, 2,
+		 "--fail-above 5%: 3 save sessions before, and 3 now with this one; 3 a side are "
+		 "needed\n6 runs\n"}};
 	struct compare_options opt = {.rounds = 3};
+	struct plan session[3] = {{.earlier = &session[1]}, {.earlier = &session[2]}};
 	struct comparison comparison = {.plan = &p, .opt = &opt};
 	size_t i;
 
@@ -159,10 +176,12 @@ static void test_size(void)
 	for (i = 0; i < LENGTH(cases); i++) {
 		comparison.seconds = cases[i].seconds;
 		opt.precision = cases[i].precision;
+		opt.fail_above = cases[i].fail_above;
+		p.before = cases[i].before > 0 ? &session[3 - cases[i].before] : NULL;
+		p.earlier = cases[i].earlier > 0 ? &session[3 - cases[i].earlier] : NULL;
 		capture(STDOUT_FILENO);
 		comparison_print_size(&comparison);
-		is(captured(), cases[i].text, "a comparison of runs of %g s is announced",
-		   comparison.seconds);
+		is(captured(), cases[i].text, "the size of a comparison is announced: %zu", i);
 	}
 }
 

@@ -14,6 +14,7 @@ static uint64_t clock_now;
 static struct rounds r;
 static const char *next = ""; /* what comes of the next run: a letter each */
 static char said[32];
+static double precision; /* that is asked for */
 
 /* Makes a run: `.`, or it fails, or its load is Unsafe, or Missing, or the receiver's is unsafe (R). */
 static const char *once(void *arg, int run, char why[DIE_MAX])
@@ -42,7 +43,7 @@ static void compare(int runs, int rounds, int retries, bool is_wanted, const cha
 	static const struct gauge_setup setup = {.what = "transfer"};
 	static const _Atomic int stop;
 	struct gauge gauge = {.setup = &setup};
-	struct compare_options opt = {.rounds = rounds, .retries = retries};
+	struct compare_options opt = {.rounds = rounds, .retries = retries, .precision = precision};
 	struct plan plan;
 	struct comparison c = {.plan = &plan, .opt = &opt, .is_wanted = is_wanted};
 	char why[DIE_MAX];
@@ -97,10 +98,43 @@ static void test_hopeless(void)
 	       "--retry: no run is repeated after a round whose loads are not measured, and equal reasons have one line");
 }
 
+/* Rounds that are all the same are precise after five. */
+static void test_precision(void)
+{
+	capture(STDERR_FILENO);
+	precision = 0.1;
+	compare(1, 9, 0, true, "");
+	compare(1, 4, 0, true, "");
+	precision = 0;
+	expect(captured(), "--precision: no round is made behind the first that is precise");
+}
+
+/* Settles options: -r, --precision, --fail-above, how many settings and how many runs.  Ends with whether they compare. */
+static void settle(void *text)
+{
+	struct compare_options opt = {.save = NULL};
+	int runs;
+
+	if (sscanf(text, "%d,%lf,%lf,%d,%d", &opt.rounds, &opt.precision, &opt.fail_above,
+		   &opt.settings.n, &runs) != 5)
+		abort();
+	runs = rounds_settle(&opt, runs);
+	fprintf(stderr, "%d rounds, to %g\n", opt.rounds, opt.precision);
+	exit(runs);
+}
+
+static void test_settle(void)
+{
+	expect_deaths(settle,
+		      "0,0,0,0,1|1,0,0,0,1|0,2,0,0,1|0,0,0,0,2|7,2,0,2,1024|0,0,0,1,2|0,0,0,0,1025"
+		      "|5,0,9,0,1|2,0,9,0,2|3,0,9,0,2|0,0,9,0,2",
+		      "how many rounds a comparison has, and what none can be");
+}
+
 #define ID      "0123456789abcdef\t"
 #define RECEIPT "bytes=1048576 seconds=1 method=read reads=9 load=%s cpus=2 uncertainty=0.001"
 
-/* Saves a session of two runs in three rounds, of which the second takes such a load at either end. */
+/* Saves a session of two runs in five rounds, of which the second takes such a load at either end. */
 static const char *save(char *path, const char *load, const char *unsafe)
 {
 	FILE *f = fdopen(mkstemp(path), "w");
@@ -110,7 +144,7 @@ static const char *save(char *path, const char *load, const char *unsafe)
 	if (f == NULL)
 		abort();
 	fprintf(f, "#zc-save 2\n" ID "#\truns: 2\n" ID "#\tmachine: zcc %s\n", load);
-	for (i = 0; i < 6; i++) {
+	for (i = 0; i < 10; i++) {
 		run = i / 2 % 2 == 0 ? i % 2 : 1 - i % 2;
 		its = run == 0 ? ".5" : load;
 		fprintf(f,
@@ -148,6 +182,7 @@ static void test_saved(void)
 							 .against = files == 2 ? before : NULL,
 							 .compare = files == 2 ? before : NULL,
 							 .brief = form % 4 == 1,
+							 .precision = 0.0001,
 							 .fail_above = 5},
 			.is_detailed = true,
 			.quiet = form % 4 == 2,
@@ -161,10 +196,13 @@ static void test_saved(void)
 		ok(c.status == (files == 2 ? EXIT_FAILURE : EXIT_ABOVE) &&
 			   strstr(printed, "-m mmap") != NULL,
 		   "%d file%s of sessions in %s", files, plural((uint64_t)files), forms[form % 4]);
+		ok(form % 4 > 0 || occurrences(printed, "--precision 0.01% was not reached in 5 "
+							"rounds:\n  the error that all") == 1,
+		   "a precision that is not reached has a line in %s", forms[form % 4]);
 	}
 	close(stderr_before);
 	unlink(before);
 	unlink(now);
 }
 
-TESTS(test_retry, test_failures, test_hopeless, test_saved)
+TESTS(test_retry, test_failures, test_hopeless, test_precision, test_settle, test_saved)
