@@ -1,6 +1,7 @@
 /* The runs of zcc as a plan: lib/send/trials. */
 #include "lib/send/trials.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <sys/prctl.h>
 
@@ -261,41 +262,35 @@ struct command {
 	const char *options, *error;
 };
 
-/* From here on each allocation is a map of its own: there is no room left between those of the heap, which is below. */
-static void map_allocations(void)
-{
-	static void **last, **one;
-	size_t size;
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* mallinfo2() is younger */
 
-	mallopt(M_MMAP_THRESHOLD, 0);
-	for (size = 1 << 16; size > 8; size = size > 1040 ? size / 2 : size - 16)
-		do {
-			one = malloc(size);
-			if (one == NULL)
-				abort();
-			*one = last;
-			last = one;
-		} while ((uintptr_t)one < (uintptr_t)sbrk(0));
+/* What is mapped, and what is allocated of the heap. */
+static size_t bytes_taken(void)
+{
+	return mapped_bytes() + (size_t)mallinfo().uordblks;
 }
 
-/* Runs zcc six times.  Ends with 0 if it then has the descriptors and maps that it had before, and with 77 without io_uring(7). */
+/* Runs zcc six times.  Ends with 0 if it then has the descriptors and memory that it had before, and with 77 without io_uring(7). */
 static void run_often(const struct command *c)
 {
 	static char *argv[32];
 	const char *error = NULL, *sanitizers = getenv("SANITIZE");
 	/* A sanitizer has maps of its own, and the words of several runs last. */
-	const bool is_mapped = sanitizers == NULL || *sanitizers == '\0';
+	const bool is_counted = sanitizers == NULL || *sanitizers == '\0';
 	char words[256], why[DIE_MAX];
 	int listener, fd = listen_and_connect(&listener), i, argc, first, files = 0;
 	struct sockaddr_in at = {.sin_port = 0};
 	socklen_t len = sizeof(at);
-	size_t mapped = 0;
+	size_t taken = 0;
 	pid_t server;
 
+	/* The heap has all that is allocated, and neither grows nor shrinks from here on. */
 	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MXFAST, 0);
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
+	mallopt(M_MMAP_THRESHOLD, 1 << 25);
+	free(malloc(1 << 24));
 	alarm(30);
-	if (is_mapped)
-		map_allocations();
 	getsockname(listener, (struct sockaddr *)&at, &len);
 	listen(listener, 64);
 	close(fd);
@@ -321,15 +316,15 @@ static void run_often(const struct command *c)
 			_exit(77);
 		if (i == 2) { /* the first runs fill caches */
 			files = open_files();
-			mapped = mapped_bytes();
+			taken = bytes_taken();
 		}
 	}
 	kill(server, SIGKILL);
-	if (!is_mapped || opt.n_words > 1)
-		mapped = mapped_bytes();
-	if (files != open_files() || mapped != mapped_bytes())
-		die("%d descriptors were %d, %zu bytes mapped %zu", open_files(), files,
-		    mapped_bytes(), mapped);
+	if (!is_counted || opt.n_words > 1)
+		taken = bytes_taken();
+	if (files != open_files() || taken != bytes_taken())
+		die("%d descriptors were %d, %zu bytes taken %zu", open_files(), files,
+		    bytes_taken(), taken);
 	if (error != NULL ? *c->error == '\0' || strstr(error, c->error) == NULL
 			  : *c->error != '\0')
 		die("%s", error != NULL ? error : "no error");
@@ -365,6 +360,7 @@ static const struct command commands[] = {
 static void run_alone(void *number)
 {
 	unsetenv("LD_PRELOAD");
+	setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1); /* what is freed is not taken */
 	execl("/proc/self/exe", program_invocation_name, number, NULL);
 }
 
