@@ -22,25 +22,20 @@ beside '-P 5: five connections, each with the file set, a row for each, a total'
 	wait_until counts -eq 1 summaries "^total of 5 clients: $rate, 4500015 bytes in [0-9.]+ s(,|$)"
 	[ "$(summaries_of zcs.out | sort | uniq -c | tr -s ' ')" = ' 5 900003' ]
 ) & later
-# The options of zcs and of zcc, the CPUs of the threads of that which has -B, the rows of the report
-while IFS=';' read -r zcs_options zcc_options cpus rows; do
-	beside "-B of zc${zcs_options:+s}${zcc_options:+c}: threads are bound to these CPUs one after the other, and zcc reports them"; ( begin
-		case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
-		0-[1-9]* | 0,1*) ;;
-		*) skip_check 'CPUs 0 and 1 are not both to be had' ;;
-		esac
-		start_zcs -I 0.05 $zcs_options
-		start_zcc held -t 60 --pace 20m -P 4 $zcc_options
-		met() { [ "$(cpus_of "$([ -n "$zcs_options" ] && echo $ZCS || echo $held)" | sort | paste -s -d ' ')" = "$cpus" ]; }
-		wait_until met
-		wait_until counts -ge 2 grep -c '4 clients' zcs.out
-		zcc_ends held 143 TERM
-		[ "$(sed -nE 's/^ +([1-4]) +(([0-9]|- to [0-9])) +[0-9,]+ .*/\1:\2/p' held.out | paste -s -d ' ')" = "$rows" ]
-	) & later
-done <<'END'
-;-B 0,1;0 0 0 1 1;1:0 2:1 3:0 4:1
--B 1,0;;0 0 1 1 1;1:- to 1 2:- to 0 3:- to 1 4:- to 0
-END
+beside '-B of zcs and of zcc: threads are bound to these CPUs one after the other, and zcc reports both'; ( begin
+	case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
+	0-[1-9]* | 0,1*) ;;
+	*) skip_check 'CPUs 0 and 1 are not both to be had' ;;
+	esac
+	start_zcs -I 0.05 -B 1,0,1
+	start_zcc held -t 60 --pace 20m -P 4 -B 0,1
+	bound_to() { cpus_of "$1" | sort | paste -s -d ' '; }
+	met() { [ "$(bound_to $ZCS)" = '0 1 1 1 1' ] && [ "$(bound_to $held)" = '0 0 0 1 1' ]; }
+	wait_until met
+	wait_until counts -ge 2 grep -c '4 clients' zcs.out
+	zcc_ends held 143 TERM
+	prints '1:0 to 1 2:1 to 0 3:0 to 1 4:1 to 1' eval "sed -nE 's/^ +([1-4]) +([0-9] to [0-9]) +[0-9,]+ .*/\\1:\\2/p' held.out | xargs"
+) & later
 beside '-P 2, one receipt of two: the report has its figures and a line, exit 1'; ( begin
 	start_peer -n 2 -r 'bytes=1 seconds=2 load=0.5 cpus=2\n'
 	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 ../tiny

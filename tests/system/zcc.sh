@@ -138,25 +138,19 @@ beside 'zcs is killed in mid-transfer: JSON has the figures so far, and the load
 ) & later
 # What a main thread does while it waits is in the load.  It looks at its streams 50 times a second, and 100 times for what
 # a raw server sends.
-# just_waits LOOKS: it did so at most since $began, of /proc/uptime, with what the start and the end may have
-just_waits()
-{
-	read -r now _ </proc/uptime
-	cat trace
-	awk -v most="$began $now $1" 'BEGIN { split(most, m, " "); most = 100 + 1.2 * m[3] * (m[2] - m[1]) }
-	    $NF == "ppoll" { n = $4 } END { print n " of " most; exit !(n > 0 && n < most) }' trace
-}
-counted='strace -c -o trace -e trace=ppoll' # of the main thread alone
 while IFS=';' read -r peer options status looks; do
 	beside "zcc $options: while the server takes nothing, the main thread just waits"; ( begin; need strace
 		read -r began _ </proc/uptime
 		start_peer $peer
 		[ "$peer" != reply ] || kill -STOP "$PEER"
-		FROM=$counted start_zcc held $options
+		FROM='strace -c -o trace -e trace=ppoll' start_zcc held $options # of the main thread alone
 		sleep 2
 		kill -USR1 "$PEER"
 		zcc_ends held "$status"
-		just_waits "$looks"
+		read -r now _ </proc/uptime
+		# With what the start and the end may have
+		awk -v most="$began $now $looks" 'BEGIN { split(most, m, " "); most = 100 + 1.2 * m[3] * (m[2] - m[1]) }
+		    $NF == "ppoll" { n = $4 } END { print n " of " most; exit !(n > 0 && n < most) }' trace
 	) & later
 done <<END
 -s;-t 0.2;0;50

@@ -12,26 +12,46 @@
 #define KEEPS_FILES
 #include "tests/unit/unit.h"
 
-/* Connects to a socket that listens, at a pace.  Returns how much may wait to be sent, or -1. */
-static int unsent_limit(uint64_t pace)
+/* The port that a connection to a socket that listens has as the stream of that number, and how much may wait to be sent. */
+static int port_of(uint64_t pace, int cport, int number, int *limit)
 {
 	const struct send_options opt = {.pace = pace};
-	const struct run run = {.opt = &opt};
+	const struct run run = {.opt = &opt, .cport = cport};
 	struct target t = {.addr_len = sizeof(struct sockaddr_in)};
-	int listener, fd = listen_and_connect(&listener), limit = -1;
+	struct sockaddr_in own = {.sin_port = 0};
+	int listener, fd = listen_and_connect(&listener);
 	_Atomic int sock = -1;
 
 	getpeername(fd, (struct sockaddr *)&t.addr, &t.addr_len);
 	close(fd);
 	close(accept(listener, NULL, NULL));
-	fd = target_connect(&t, &run, 0, &sock);
-	if (fd < 0)
+	fd = target_connect(&t, &run, number, &sock);
+	if (fd < 0 || fd != sock)
 		abort();
-	if (fd == sock)
-		limit = sock_get(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT);
+	*limit = sock_get(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT);
+	getsockname(fd, (struct sockaddr *)&own, &t.addr_len);
 	close(fd);
 	close(listener);
-	return limit;
+	return ntohs(own.sin_port);
+}
+
+static void test_connections(void)
+{
+	static const struct {
+		uint64_t pace;
+		int limit;
+	} rows[] = {{0, 0}, {1, 1}, {2000000, 100001}, {1ull << 50, INT_MAX}};
+	const int free_port = port_of(0, 0, 0, &(int){0});
+	size_t i;
+	int limit, port;
+
+	for (i = 0; i < LENGTH(rows); i++) {
+		port = port_of(rows[i].pace, free_port - 1 - (int)i, 1 + (int)i, &limit);
+		ok(limit == rows[i].limit,
+		   "with --pace what waits to be sent takes 0.05 s, and has no limit without");
+		ok(port == free_port, "--cport: the streams have this port and the next ones");
+	}
+	ok(port_of(0, free_port, -1, &limit) != free_port, "who only looks has another port");
 }
 
 /* The resolver's answer: a port that nobody listens at, and one that somebody does. */
@@ -139,17 +159,14 @@ static void test_reasons(void)
 		    {"--cport 7", 0, EADDRNOTAVAIL},
 		    {"", 0, EADDRNOTAVAIL}};
 	static struct send_options opt;
-	static char *argv[32];
 	struct run run = {.opt = &opt};
 	struct target t;
-	char words[64];
 	size_t i;
 
 	fails = 0;
 	capture(STDOUT_FILENO);
 	for (i = 0; i < LENGTH(rows); i++) {
-		snprintf(words, sizeof(words), "-s name %s", rows[i].options);
-		options_parse(&opt, words_of(words, argv), argv);
+		options_of(&opt, "-s name ", rows[i].options);
 		run.cport = opt.cport;
 		error = rows[i].error;
 		errno = rows[i].number;
@@ -167,10 +184,9 @@ static void test_reasons(void)
 static void try_options(void *words)
 {
 	static struct send_options opt;
-	static char *argv[32];
 	struct run run = {.opt = &opt};
 
-	options_parse(&opt, words_of(words, argv), argv);
+	options_of(&opt, "-s 0 ", words);
 	if (opt.debug > 0)
 		setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3});
 	run_try_or_die(&run);
@@ -203,23 +219,16 @@ static uint64_t handle(void *run, uint64_t now)
 /* What the main thread does at a time, as the run may have stopped, or its time be up. */
 static void test_steps(void)
 {
-	static const struct {
-		bool is_up, is_tls;
-		int stop, then;
-		bool shuts;
-	} rows[] = {{false, false, 0, 0, false},
-		    {true, false, 0, TIME_UP, true},
-		    {true, true, 0, TIME_UP, false},
-		    {false, false, SIGINT, SIGINT, true},
-		    {true, false, SIGTERM, SIGTERM, true}};
+	/* Whether the time is up, with TLS, why it has stopped; why it then has, and shuts connections down. */
+	const char *list = "0 0 0 0 0|1 0 0 -1 1|1 1 0 -1 0|0 0 2 2 1|1 0 15 15 1", *s;
+	int is_up, is_tls, stop, then, shuts, fd[2];
 	struct worker worker;
-	size_t i;
 	char c;
-	int fd[2];
 
-	for (i = 0; i < LENGTH(rows); i++) {
+	while ((s = next_of(&list)) != NULL) {
+		sscanf(s, "%d %d %d %d %d", &is_up, &is_tls, &stop, &then, &shuts);
 		const struct send_options opt = {.streams = 1,
-						 .tls = rows[i].is_tls ? (void *)&opt : NULL};
+						 .tls = is_tls > 0 ? (void *)&opt : NULL};
 		struct run run = {.opt = &opt, .wake = -1, .workers = (char *)&worker};
 		struct event events[] = {{now_ns(), handle}, {NEVER, handle}};
 		const uint64_t due = events[0].due_ns;
@@ -229,17 +238,16 @@ static void test_steps(void)
 		worker.sock = fd[0];
 		run.running = 1;
 		run.how = SHUT_WR;
-		run.stop = rows[i].stop;
-		run.end_ns = rows[i].is_up ? due : NEVER;
+		run.stop = stop;
+		run.end_ns = is_up ? due : NEVER;
 		handled = 0;
 		run_step(&run, events, 2, &run);
 		ok(handled == 1 && run.due_ns == due && events[0].due_ns == due + 5 &&
 			   events[1].due_ns == NEVER,
 		   "an event that is due is handled, and knows when it was due");
-		ok(run.stop == rows[i].then &&
-			   (recv(fd[1], &c, 1, MSG_DONTWAIT) == 0) == rows[i].shuts,
-		   "a run that %s up and was stopped by %d then stops by %d",
-		   rows[i].is_up ? "is" : "is not", rows[i].stop, rows[i].then);
+		ok(run.stop == then && (recv(fd[1], &c, 1, MSG_DONTWAIT) == 0) == (shuts > 0),
+		   "a run is stopped by %d, as it was by %d or its time is up: %d", then, stop,
+		   is_up);
 		close(fd[0]);
 		close(fd[1]);
 	}
@@ -316,14 +324,12 @@ int main(void)
 {
 	test_find();
 	test_reasons();
-	expect_deaths(try_options, "-s 0|-s 0 -d|-s 0 -d --mptcp|-s 0 --congestion none",
+	expect_deaths(try_options, "-n 1|-d|-d --mptcp|--congestion none",
 		      "options that the kernel lacks");
 	test_steps();
 	test_stops();
 	test_again();
-	ok(unsent_limit(0) == 0 && unsent_limit(1) == 1 && unsent_limit(2000000) == 100001 &&
-		   unsent_limit(1ull << 50) == INT_MAX,
-	   "with --pace what waits to be sent takes 0.05 s, and has no limit without");
+	test_connections();
 	ok(time_after(1000, 2.5) == 2500001000 && time_after(1000, 0) == NEVER &&
 		   interval_after(1000, 9000, 0.5) == 500001000 &&
 		   interval_after(1000, 500001000, 0.5) == 1000001000 &&

@@ -18,11 +18,7 @@ static struct send_report rep;
 /* A transfer that `zcc -s server` with these options did. */
 static void init(const char *options)
 {
-	static char *argv[32];
-	char words[256];
-
-	snprintf(words, sizeof(words), "-s server -m send %s", options);
-	options_parse(&opt, words_of(words, argv), argv);
+	options_of(&opt, "-s server -m send ", options);
 	set = (struct fileset){.n = 5, .bytes = 4096};
 	stream[0] = (struct stream_result){.sent = figures_of("bytes=1024000 seconds=2"),
 					   .has_receipt = true,

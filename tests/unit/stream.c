@@ -114,20 +114,17 @@ static void print_wire(int peer)
 
 static void print_stream(const struct row *r)
 {
-	static char *argv[32];
 	const struct linger at_once = {.l_onoff = true};
 	struct file file[] = {{.name = "a", .size = 13}, {.name = "b"}, {.name = "c", .size = 5}};
 	struct fileset set = {.file = file, .n = 3, .bytes = 18, .entries = 3};
 	struct stream st = scripted(STREAM_SENDING, false, 0);
-	char words[64];
 	int listener, peer, i;
 
 	kernel.step = 0;
 	run = (struct run){.opt = &opt, .measuring = 2, .wake = -1};
 	res.has_receipt = false;
 	st.set = &set;
-	snprintf(words, sizeof(words), "-s server -m send %s", r->options);
-	options_parse(&opt, words_of(words, argv), argv);
+	options_of(&opt, "-s server -m send ", r->options);
 	for (i = 0; i < 3; i++) {
 		file[i].fd = i == 2 && r->n < 0 && r->how == LACKS ? open("/", O_RDONLY)
 								   : memfd_create("file", 0);

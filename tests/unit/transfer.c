@@ -152,13 +152,11 @@ static void test_events(void)
 	static struct send_options opt;
 	static struct stream stream[2];
 	static struct stream_result result[2];
-	static char *argv[32];
 	const struct fileset set = {.bytes = 100};
 	struct send_report rep = {.opt = &opt};
 	struct load_sample at[1] = {{.time = 0}};
 	struct run run = {.opt = &opt, .wake = -1, .gauge = {.from.at = at, .to.at = at}};
 	struct transfer t = {.opt = &opt, .run = &run, .report = &rep, .stream = stream};
-	char words[80];
 	uint64_t now, next;
 	size_t i, k;
 
@@ -172,8 +170,7 @@ static void test_events(void)
 	}
 	capture_all();
 	for (i = 0; i < LENGTH(rows); i++) {
-		snprintf(words, sizeof(words), "-s 0 -m send %s", rows[i].options);
-		options_parse(&opt, words_of(words, argv), argv);
+		options_of(&opt, "-s 0 -m send ", rows[i].options);
 		is_terminal = i % 2 > 0;
 		run.start_ns = 1000000000;
 		run.end_ns = 4000000000;

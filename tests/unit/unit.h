@@ -384,6 +384,18 @@ static inline int words_of(const char *words, char *argv[32])
 	return argc;
 }
 
+#ifdef WARMUP_MAX
+/* Stores the options that zcc has with these words. */
+static inline void options_of(struct send_options *opt, const char *common, const char *more)
+{
+	static char *argv[32];
+	char words[256];
+
+	snprintf(words, sizeof(words), "%s%s", common, more);
+	options_parse(opt, words_of(words, argv), argv);
+}
+#endif
+
 /* Returns a connection to a new listener on 127.0.0.1.  The caller closes both. */
 static inline int listen_and_connect(int *listener)
 {
