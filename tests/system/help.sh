@@ -51,6 +51,27 @@ it '--help has the methods that the program knows, the manual each of them, READ
 	done
 ); ok
 
+it 'each option that is a number has its bounds'; ( begin
+	for tool in $tools; do
+		for option in $("$BIN/$tool" --help | sed -n 's/^ \{2,6\}\(-.*\)=[A-Z].*/\1/p' | sed 's/.*, //'); do
+			timeout 20 "$BIN/$tool" $option 99999999999999999999 2>&1 </dev/null |
+			    sed -n "s/.* is n[a-z]* \(0 nor \)*between \(.*\) and \([0-9]*\)%*\( seconds\)*$/$option \1\2 \3/p"
+		done | paste -sd , | sed "s/^/$tool: /; s/ 0 nor / 0 or /g; s/,/, /g" | fold -s -w 120 | sed 's/ *$//'
+	done >bounds
+	diff - bounds <<-'END'
+		zcc: --loops 1 4294966294, --time 0.001 1000000000, --bytes 1 1125899906842624, --warmup 0 100, --streams 1 1024,
+		--request 0 4294967295, --buffer-size 1 1073741824, --runs 1 1000, --precision 0.0001 100, --fail-above 0.01 1000,
+		--settle 0 86400, --port 1 65535, --rcvbuf 1 1073741824, --sndbuf 1 1073741824, --wait-server 0 86400, --cport 1 65535,
+		--dscp 0 63, --mss 88 32767, --pace 1 1125899906842624, --timeout 0 or 0.001 86400, --cpus 1 8192, --wait 0 86400,
+		--wait-idle 1 86400, --retry 0 1000, --interval 0 or 0.01 86400
+		zcs: --buffer-size 1 1073741824, --max-reply 0 4294967296, --max-clients 1 1000000, --idle-timeout 0 86400, --port 0
+		65535, --rcvbuf 1 1073741824, --sndbuf 1 1073741824, --cpus 1 8192, --interval 0 or 0.01 86400
+		cyclesoak: --cpus 1 8192, --wait 0 86400, --wait-idle 1 86400, --period 0.01 1000000, --count 1 1000000000, --retry 0
+		1000, --runs 1 1000, --precision 0.0001 100, --fail-above 0.01 1000, --settle 0 86400
+		run_rr: --priority 1 99
+	END
+); ok
+
 while IFS=';' read -r pattern args; do
 	check_usage "$pattern" $args
 done <<'END'

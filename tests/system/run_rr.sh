@@ -15,28 +15,26 @@ it 'the command has SCHED_RR at priority 1 or that of -p, and its children inher
 	echo "$policy" >policy
 	[ "$("$run_rr" sh -c "sh ./policy; :")" = "1 2" ]
 ); ok
-it 'options of the command are its own, and so is its exit status; 127: not found, 126: it cannot be run'; ( begin
+it 'the command has its options, its exit status and its signals; 127: not found, 126: it cannot be run'; ( begin
 	allowed
 	[ "$("$run_rr" echo -p -h)" = "-p -h" ]
 	exits 5 "$run_rr" sh -c 'exit 5'
-	exits 125 "$run_rr" -p 0 true # a usage error
-	one_line err
-	for pair in 127=./no/such/command 126=/; do
-		exits ${pair%%=*} "$run_rr" ${pair#*=}
-		one_line err
-		grep -q ${pair#*=} err
-	done
+	exits 141 "$run_rr" sh -c 'kill -PIPE $$'
+	fails_with 125 'priority' "$run_rr" -p 0 true # a usage error
+	fails_with 127 ./no/such/command "$run_rr" ./no/such/command
+	fails_with 126 / "$run_rr" /
 ); ok
-it 'no command: $SHELL, and without it, or with an empty one, the shell of the password file'; ( begin
+it 'no command: $SHELL; without it, or with an empty one, the shell of the password file, and else /bin/sh'; ( begin
 	allowed
 	printf "#!/bin/sh\necho this shell\n" >shell
 	chmod +x shell
 	[ "$(SHELL=./shell "$run_rr")" = "this shell" ]
-	[ "$(echo "$policy" | env -u SHELL "$run_rr")" = "1 2" ]
 	shell=$(getent passwd "$(id -u)" | cut -d: -f7)
-	[ -z "$shell" ] || for how in "-u SHELL" SHELL=; do
-		[ "$(echo 'readlink /proc/$$/exe' | env $how "$run_rr")" = "$(readlink -f "$shell")" ]
+	for how in "-u SHELL" SHELL=; do
+		[ "$(echo "readlink /proc/\$\$/exe; $policy" | env $how "$run_rr")" = "$(readlink -f "${shell:-/bin/sh}"; echo '1 2')" ]
 	done
+	[ "$(id -u)" -ne 0 ] || [ "$(echo "$policy" | setpriv --reuid 54321 --clear-groups --inh-caps=+sys_nice --ambient-caps=+sys_nice \
+	    env -u SHELL "$run_rr")" = '1 2' ]
 ); ok
 it 'run_rr cyclesoak: the soakers are still SCHED_IDLE'; ( begin
 	allowed
@@ -46,12 +44,10 @@ it 'run_rr cyclesoak: the soakers are still SCHED_IDLE'; ( begin
 	grep -qx '0 5' policies
 	not grep ' 2' policies # SCHED_RR
 ); ok
-it 'without the privilege: the three ways to get it, exit 125'; ( begin
+it 'without the privilege: the three ways to get it, and what root lacks; exit 125'; ( begin
 	can_be_user || skip_check "$not_user"
 	! as_user "$run_rr" true || skip_check 'ordinary users have it here'
-	exits 125 as_user "$run_rr" true
-	one_line err
-	grep -q "root.*CAP_SYS_NICE.*RLIMIT_RTPRIO of at least 1" err
+	fails_with 125 'root.*CAP_SYS_NICE.*RLIMIT_RTPRIO of at least 2' as_user "$run_rr" -p 2 true
+	[ "$(id -u)" -ne 0 ] || fails_with 125 'no real-time budget.*CAP_SYS_NICE' setpriv --bounding-set -sys_nice --inh-caps=-all "$run_rr" true
 ); ok
-check_usage '--priority' run_rr -p 100
 finish
