@@ -46,6 +46,7 @@ it 'make install, -strip into a path with a space: programs, pages with the vers
 		case $t in zc-*) command -v python3 >/dev/null || continue ;; esac
 		[ "$(root/usr/bin/$t --version)" = "$t $version" ]
 	done >files
+	# shellcheck disable=SC2046 # the names have no spaces
 	printf 'share/%s\n' zsh/site-functions/_zc doc/zc/README doc/zc/NEWS doc/zc/LICENSE zc/zcs.service zc/zcs-load.service \
 	    $(ls man/*.json lib/hosts/*.py | sed 's|.*/|zc/|') $(ls man/*.[157] | sed -E 's|(.*)(.)$|man/man\2/\1\2|; s|man/([^/]*)$|\1|') >>files
 	(cd root/usr && find . -type f -size +0) | sed 's|^\./||' | sort >installed

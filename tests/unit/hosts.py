@@ -235,7 +235,7 @@ def test_engines():
 
 
 def test_table():
-    """the table of three rounds: means by time and bytes, the largest group, why there is no load, who failed with whom"""
+    """the table of three rounds: means by time and bytes, the largest group, why a load is not measured, who failed with whom"""
     plan = {"hosts": dict.fromkeys("rabcd"), "load": {"r", "a", "b"}, "instrument": "soak"}
     run = lambda *arguments, **more: ran(*arguments, plan=plan, **more)
     cost = {"cpus": 2, "load_percent": 10, "cost_us_per_kib": 1}
