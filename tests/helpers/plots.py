@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Usage: plots.py ZC-PLOT draw FILE...                         writes what zc-plot gives gnuplot of each report to FILE.script
-       plots.py ZC-PLOT fuzz REPORTS SEED NUMBER >SCRIPT    gives zc-plot so many reports with values of all kinds in the
-place of others, and prints what it gives gnuplot, in which each number of a data block must be one."""
+"""Usage: plots.py ZC-PLOT REPORTS SEED NUMBER >SCRIPT
+
+Gives zc-plot so many reports with values of all kinds in the place of others, and prints what it gives gnuplot, in which each
+number of a data block must be one."""
 
 import contextlib
 import copy
@@ -16,7 +17,7 @@ import re
 import sys
 from types import SimpleNamespace
 
-path, what, *rest = sys.argv[1:]
+path, reports, seed, count = sys.argv[1:]
 sys.dont_write_bytecode = True
 loader = importlib.machinery.SourceFileLoader("zc_plot", path)
 plot = importlib.util.module_from_spec(importlib.util.spec_from_loader("zc_plot", loader))
@@ -40,19 +41,10 @@ seen = lambda command, input, **_: scripts.append(input.decode()) or SimpleNames
 plot.subprocess.run = seen
 plot.shutil.which = lambda name: name
 plot.write_picture = lambda path, picture: None
-if what == "draw":
-    for name in rest:
-        scripts.clear()
-        sys.argv = ["zc-plot", "-o", "made", name]
-        plot.main()
-        with open(name + ".script", "w", encoding="utf-8") as file:
-            file.write("".join(scripts))
-    sys.exit()
-reports, seed, number = rest
 rng, failed = random.Random(int(seed)), 0
 with open(reports, encoding="utf-8") as file:
     good = [json.loads(line) for line in file]
-for i in range(int(number)):
+for i in range(int(count)):
     first = rng.randrange(len(good))
     objects = copy.deepcopy(good[first : first + 4] if "seconds" in good[first] else [good[first]])
     for _ in range(rng.randint(1, 3)):
@@ -75,5 +67,5 @@ for script in scripts:
     for block in re.findall(r"^\$\w+ << EOD\n((?:.*\n)*?)EOD$", script, re.M):
         assert all(math.isfinite(float(word)) for word in block.split()), block
     print(script.replace("set terminal svg", "set terminal dumb #") + "reset session")
-print(f"{len(scripts)} of {number} were drawn", file=sys.stderr)
-assert len(scripts) + failed == int(number) and len(scripts) > int(number) / 3
+print(f"{len(scripts)} of {count} were drawn", file=sys.stderr)
+assert len(scripts) + failed == int(count) and len(scripts) > int(count) / 3
