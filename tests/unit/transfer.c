@@ -5,8 +5,14 @@ static void print_due(struct run *r, const struct event *e, int n, void *transfe
 
 static struct stream_mark look_at(const struct stream *st);
 
-static bool is_terminal;
+static void begin_run(struct run *r, double seconds);
 
+static bool is_terminal;
+static unsigned why_unsafe; /* of the host, by the gauge */
+
+#define run_start(r, work, streams, size, seconds) begin_run(r, seconds)
+#define run_end(r)
+#define run_host_figures(r, f)                ((f)->host.unsafe = why_unsafe)
 #define run_step                              print_due
 #define progress_wanted(opt)                  is_terminal
 #define stream_mark(st)                       look_at(st)
@@ -122,6 +128,16 @@ static struct stream_mark look_at(const struct stream *st)
 	return (struct stream_mark){.ns = marked_ns, .bytes = 5000};
 }
 
+/* A run that began a second after the boot. */
+static void begin_run(struct run *r, double seconds)
+{
+	r->start_ns = 1000000000;
+	r->end_ns = 4000000000;
+	r->running = r->opt->streams;
+	if (r->running > 0)
+		printf(" %g s:", seconds);
+}
+
 /* When each event is due first, in ms; a run whose streams have ended has no other. */
 static void print_due(struct run *r, const struct event *e, int n, void *transfer)
 {
@@ -150,9 +166,9 @@ static void test_events(void)
 		    {"-t 3 -I 2", 3000, SIGINT, 1, true},
 		    {"-t 3 -I 2", 2500, 0, 0, true}};
 	static struct send_options opt;
-	static struct stream stream[2];
-	static struct stream_result result[2];
-	const struct fileset set = {.bytes = 100};
+	struct stream *stream = calloc(2, sizeof(*stream));
+	struct stream_result *result = calloc(2, sizeof(*result));
+	const struct fileset set = {.bytes = 100, .entries = 3};
 	struct send_report rep = {.opt = &opt};
 	struct load_sample at[1] = {{.time = 0}};
 	struct run run = {.opt = &opt, .wake = -1, .gauge = {.from.at = at, .to.at = at}};
@@ -167,24 +183,37 @@ static void test_events(void)
 		stream[k].result = &result[k];
 		stream[k].sender.stop = &run.stop;
 		stream[k].sender.sock = -1;
+		stream[k].sender.method = send_methods;
+		stream[k].end = (struct stream_mark){.ns = 3500000000, .bytes = 9000};
 	}
 	capture_all();
 	for (i = 0; i < LENGTH(rows); i++) {
 		options_of(&opt, "-s 0 -m send ", rows[i].options);
 		is_terminal = i % 2 > 0;
-		run.start_ns = 1000000000;
-		run.end_ns = 4000000000;
-		run.running = 1;
+		why_unsafe = UNSAFE_CPU_OFFLINE;
+		t.unsafe = UNSAFE_STEAL;
+		t.result.receipts = t.result.loops = 0;
+		for (k = 0; k < 2; k++) {
+			stream[k].phase = STREAM_DONE;
+			stream[k].mark = (struct stream_mark){.bytes = 0};
+			stream[k].files = 7;
+			result[k].has_receipt = k == 0;
+		}
 		printf("%s:", rows[i].options);
-		oversee(&t);
+		transfer_run(&t);
+		printf("%ju bytes in %g s, %ju loops, %d receipts, unsafe %u\n",
+		       (uintmax_t)t.result.sent.bytes, t.result.sent.seconds,
+		       (uintmax_t)t.result.loops, t.result.receipts, t.result.sent.host.unsafe);
 		fflush(stdout);
 		rep.intervals = (struct intervals){.period = opt.interval};
 		run.stop = rows[i].stop;
 		run.measuring = rows[i].measuring;
 		t.measuring = rows[i].is_warm;
 		t.result.pauses.n = t.unsafe = 0;
-		for (k = 0; k < 2; k++)
+		for (k = 0; k < 2; k++) {
+			stream[k].phase = STREAM_SENDING;
 			stream[k].last = (struct stream_mark){.ns = 2000000000, .bytes = 1000};
+		}
 		now = marked_ns = run.start_ns + (uint64_t)rows[i].ms * 1000000;
 		run.due_ns = now - PAUSE_NS;
 		on_progress(&t, now);
@@ -196,7 +225,8 @@ static void test_events(void)
 		       opt.timeout > 0 ? (int)((on_watch(&t, now) - now) / 1000000) : -1,
 		       (uintmax_t)t.result.pauses.n, t.unsafe);
 	}
-	expect(captured(), "the events of a transfer");
+	expect(captured(), "the events of a transfer, and its sum");
+	transfer_close(&t); /* frees them */
 }
 
 int main(void)
