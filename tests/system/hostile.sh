@@ -15,10 +15,8 @@ u32 10 >asks
 u32 16777216 >asks.16m
 # A stream as zcc sends it: two loops of three files, 34 bytes.
 { u32 2; for loop in 1 2; do u32 3 5; printf hello; u32 0 12; printf 'hello, world'; done; } >stream
-few=$PWD/few # where zcs may have few descriptors
-mkdir few
-printf '#!/bin/sh\nulimit -n 40\nexec "%s" "$@"\n' "$BIN/zcs" >few/zcs
-chmod 755 few/zcs
+
+echo 'ulimit -n 40; exec "$@"' >few
 
 # fds, rss: how many descriptors the server has, and KiB of memory
 fds() { entries_in "/proc/$ZCS/fd"; }
@@ -32,21 +30,11 @@ idle()
 	[ $(($(cpu_ns "$ZCS") - before)) -lt 20000000 ]
 }
 
-# What zcs may print of bad clients, each of which is on 127.0.0.0/8.
-broken='(Connection reset by peer|Broken pipe|Too many open files)'
-cut='closed (in the middle of a (header|file)|between two (files|loops)|in its warm-up)'
-full='rejected: all places are taken \(--max-clients\)'
-silent='(silent for|no whole header within) [0-9.]+ seconds \(--idle-timeout\)|dropped for a client of another address \(--max-clients\)'
-of_client="(closed in the middle of its request|sent more than it announced|$full"
-of_client="$of_client|requested [0-9]+ bytes?, more than --max-reply(: is it a zcc without --request\\?)?|$broken|$silent"
-of_client="$of_client|($cut|$broken|$silent), after [0-9]+ bytes?|interrupted after [0-9]+ bytes?)"
-of_all='listening on .*|[0-9]+ lines? about clients w(as|ere) omitted'
-of_all="$of_all|accept: Too many open files; new clients wait until others leave"
-
-# only_expected: on stderr there is nothing else, and no more than 20 lines about clients in 10 seconds
+# only_expected: of bad clients, each of which is on 127.0.0.0/8, it has printed nothing else, and 20 lines in 10 seconds
+of_client='closed |between |sent more than|requested |rejected: |silent for|no whole header|dropped |interrupted |Connection reset|Broken'
 only_expected()
 {
-	not grep -Evx "zcs: ($of_all|127\.[0-9.]+:[0-9]+: $of_client)" zcs.err
+	not grep -Ev "^zcs: (listening on|[0-9]+ lines? about|accept: Too many open files|127\.[0-9.]+:[0-9]+: ($of_client))" zcs.err
 	[ "$(grep -c "^zcs: 127\." zcs.err)" -le $((20 * (($(date +%s) - began) / 10 + 1))) ]
 }
 
@@ -82,19 +70,16 @@ recovers()
 	only_expected
 }
 
-# attack ROUND: all there is, one after the other, each from an address of its own
+# attack: all there is, one after the other
 attack()
 {
-	address=10
-	for name in random deaf halves offsets ask-and-reset; do
-		played=stream count=40
-		[ $name != random ] || count=$(scale 40 1000)
+	for name in random deaf offsets; do
 		case $mode-$name in
-		reply-deaf | reply-ask-*) played=asks.16m ;;
+		reply-deaf) played=asks.16m ;;
 		reply-*) played=asks ;;
+		*) played=stream ;;
 		esac
-		"$net" $name -a 127.0.0.$address -f $played -n "$count" -s "$1" "$PORT"
-		address=$((address + 1))
+		"$net" $name -f $played -n "$(scale 40 1000)" -s "$(new_seed)" "$PORT"
 	done
 }
 
@@ -102,59 +87,38 @@ attack()
 siege()
 {
 	start_mode "$1"
-	for round in $(seq "$(scale 1 2)"); do
-		attack "$round" &
-		attackers=$!
-		while not gone $attackers; do
-			honest
-			sleep 0.3
-		done
-		wait $attackers
+	attack &
+	attackers=$!
+	while not gone $attackers; do
+		honest
+		sleep 0.3
 	done
+	wait $attackers
 	# The C library keeps memory for as many threads as it has ever seen at the same time; a leak grows each time.
 	for turn in 1 2 3 4 5; do
 		least=$(rss)
-		"$net" random -a 127.0.0.21 -n "$(scale 200 2000)" -s 7 "$PORT"
+		"$net" random -n "$(scale 200 2000)" -s 7 "$PORT"
 		[ "$mode" != reply ] || exits 0 "$zcc" -q -s 0 -p "$PORT" --request 1 -n 5000
 		wait_until counts -le "$files" fds
 		! sanitized && [ "$(rss)" -gt $((least + 160)) ] || break
 	done
 	sanitized || [ "$(rss)" -le $((least + 160)) ]
-	sanitized || [ "$(rss)" -le 30000 ]
 	recovers
-	[ -z "$(cat "/proc/$ZCS/task"/*/children)" ]
-	idle
-	while read -r options; do
-		hold_clients "held.$options" $options
-	done <<-END
-		-n 20 -f half
-		-n 20 -f header
-		-n 20 -f most
-		-n 100
-		-n 4 -f half -u 0
-		-n 4 -f header -u 11
-		-n 2 -f most -u 12
-		-n 2 -f most -u 400000
-	END
-	[ "$(cat held.* | grep -c ^held)" -eq 8 ]
+	for options in '-f half' '-f header' '-f most' ''; do
+		hold_clients "held.$options" -n 40 $options
+	done
+	[ "$(cat held.* | grep -c ^held)" -eq 4 ]
 	honest
 	idle
 	stop_zcs
 	only_expected
 	is_text zcs.out
-	[ "$mode" != json ] || ! command -v jq || jq . <zcs.out >/dev/null
 }
 unsent()
 {
 	ss -tinH "sport = :$PORT" | sed -n 's/.*notsent:\([0-9]*\).*/\1/p' >notsent
 	lines_in notsent
 }
-# One that sends all and stays: zcs gives it ten seconds, after which this test comes back to it.
-start_zcs
-stays=$ZCS files=$(fds)
-"$net" deaf -n 1 -d 600000 -f stream "$PORT" &
-stayer=$!
-remember $stayer
 
 most_beside=16 # which wait
 # A server with so many places, all of them taken from 127.0.0.1 by clients that send a byte now and then
@@ -166,11 +130,9 @@ while IFS=';' read -r places server client; do
 		wait_until served
 		[ -s out ]
 		wait_until grep -q '^closed\|^said refused=full$' held # one of them has yielded
-		kill "$HOLD" || : # it may have ended with its only client
 		stop_zcs
 	) & later
 done <<'END'
-1000;;-n 3 ../file
 1;;-n 3 ../file
 3;--reply --keep;--request 1000 -n 3 --keep
 END
@@ -180,31 +142,21 @@ for mode in $modes; do
 	beside "$mode: attacks, and clients that stay: others are served, memory and descriptors are freed, and nothing spins"
 	( begin; siege $mode ) & later
 done
-beside 'more silent clients than descriptors: they wait, zcs does nothing, and recovers'; ( begin
-	BIN=$few
-	start_mode read --idle-timeout 0.5
-	"$net" hold -n 80 -a 127.0.0.10 "$PORT" >told &
-	remember $!
-	wait_until grep -q 'accept: Too many open files; new clients wait until others leave' zcs.err
-	idle
-	wait $!
-	[ "$(grep -cx closed told)" -eq 80 ]
-	recovers
-	[ "$(grep -c 'new clients wait until others leave' zcs.err)" -le 3 ]
-	stop_zcs
-) & later
-beside 'reply: clients that are served do not wait where there are no descriptors for more'; ( begin
-	BIN=$few
-	start_mode reply --idle-timeout 0
-	u32 16777216 | "$net" send "$PORT" | { wait_until grep -q 'new clients wait' zcs.err; wc -c >got; } &
-	wait_until counts -gt "$files" fds
-	"$net" hold -n 80 -a 127.0.0.10 "$PORT" >told &
-	remember $!
-	wait_until grep -qx 16777216 got
-	not grep '^closed\|^said' told
-	kill $!
-	stop_zcs
-) & later
+for mode in read reply; do
+	beside "$mode: more silent clients than descriptors: they wait, zcs does nothing, and recovers"; ( begin
+		ON='sh ../few'
+		start_mode $mode --idle-timeout 0.5
+		"$net" hold -n 80 "$PORT" >told &
+		remember $!
+		wait_until grep -q 'accept: Too many open files; new clients wait until others leave' zcs.err
+		idle
+		wait $!
+		[ "$(grep -cx closed told)" -eq 80 ]
+		recovers
+		[ "$(grep -c 'new clients wait until others leave' zcs.err)" -le 3 ]
+		stop_zcs
+	) & later
+done
 beside 'reply: who asks for 16 MiB and takes nothing is let go; at most 128 KiB are kept unsent meanwhile'; ( begin; need ss
 	start_mode reply --idle-timeout 3
 	"$net" deaf -n 5 -f asks.16m -d 60000 "$PORT" &
@@ -216,13 +168,4 @@ beside 'reply: who asks for 16 MiB and takes nothing is let go; at most 128 KiB 
 	stop_zcs
 ) & later
 together
-it 'who does not read the receipt and stays is let go after ten seconds'; ( begin
-	ZCS=$stays
-	wait_until counts -le "$files" fds
-	not gone $stayer
-	[ "$(summaries '^127.* 34 bytes in')" -eq 1 ]
-	one_line zcs.err
-	kill "$ZCS"
-); ok
-
 finish

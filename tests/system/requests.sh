@@ -173,7 +173,7 @@ it 'zcc --request: local ports that run out, a server that has gone: failures ar
 	# tried N: so many connections have been tried since `tries` was read
 	tries() { awk '/^Tcp: [0-9]/ { print $6 }' /proc/net/snmp; }
 	tried() { [ $(($(tries) - opened)) -gt "$1" ]; }
-	start_peer reply -q
+	start_peer answer linger -n 4
 	with_ports '40000 40001' timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -P 8 -n 8 --timeout 0.5 >out
 	grep -Eqx "  failed: [1-8] for lack of local ports" out
 	start_zcs --reply

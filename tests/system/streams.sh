@@ -37,7 +37,7 @@ beside '-B of zcs and of zcc: threads are bound to these CPUs one after the othe
 	prints '1:0 to 1 2:1 to 0 3:0 to 1 4:1 to 1' eval "sed -nE 's/^ +([1-4]) +([0-9] to [0-9]) +[0-9,]+ .*/\\1:\\2/p' held.out | xargs"
 ) & later
 beside '-P 2, one receipt of two: the report has its figures and a line, exit 1'; ( begin
-	start_peer -n 2 -r 'bytes=1 seconds=2 load=0.5 cpus=2\n'
+	start_peer -n 2 -r 'bytes=1 seconds=2 load=0.5 cpus=2'
 	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 ../tiny
 	says '^zcc: 1 of 2 streams has no receipt$'
 	grep -q "^    the receiver's figures omit 1 of 2 streams, " out

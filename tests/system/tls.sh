@@ -21,7 +21,7 @@ ANSWER=$ANSWER'\122\101\164\302\012\360\033\165\127\320\073\273\235\065\324\060\
 capture()
 {
 	printf "$ANSWER" >answer
-	start_peer -w came -b answer
+	start_peer -w came -f answer
 	zcc_tls "$@" >out 2>err || :
 	wait_until ended $PEER
 }
@@ -70,10 +70,10 @@ it 'zcc --tls: a flipped bit, a reflected record, half a record and an end are n
 	head -c 26 came >reflected
 	head -c 20 answer >half
 	for bad in flipped reflected; do
-		start_peer -b $bad
+		start_peer -f $bad
 		fails 'the answer to the hello of --tls is not that of a zcs' zcc_tls file
 	done
-	for how in -x '-x -b half'; do
+	for how in -x '-x -f half'; do
 		start_peer $how
 		fails 'the hello of --tls\|the other end closed the connection before both were ready' zcc_tls file
 	done
@@ -102,7 +102,7 @@ it 'zcc --tls: a stop ends it, and loses no record, where the server reads slowl
 	exits 0 zcc_tls --pace 10k -t 1 file
 	not grep 'received .* bytes of' err
 	printf "$ANSWER" >answer
-	start_peer -b answer -s
+	start_peer -f answer -s
 	"$BIN/zcc" --tls -s 0 -p "$PORT" --congestion reno -t 1 --timeout 3 file >out 2>err || :
 	grep "127.0.0.1:$PORT: .*--timeout" err
 ); ok

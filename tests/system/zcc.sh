@@ -31,8 +31,8 @@ it 'files without a byte, as those of /proc seem to be: a line'; ( begin
 	grep -qx 'zcc: the files have 0 bytes, as those of /proc seem to have: no data are sent' err
 ); ok
 beside '--request --timeout: a server that takes longer in all, but never as long, is no time-out'; ( begin
-	start_peer reply -p
-	exits 0 "$zcc" -s 0 -p "$PORT" --timeout 3.5 --request 10 -n 9
+	start_peer reply -f # 0.2 s each
+	exits 0 "$zcc" -s 0 -p "$PORT" --timeout 1.5 --request 10 -n 9
 	not grep failed: out
 ) & later
 beside 'a stdout that is closed is an error, and not the socket'; ( begin

@@ -17,38 +17,30 @@ beside 'a row every 5 s while data flows'; ( begin
 ) & later
 beside 'a stall that begins in the warm-up counts from its end on'; ( begin
 	start_zcs
-	{ u32 4294967295 0 0 1 2000; head -c 1000 /dev/zero; } >first # they come at once
-	{ cat first; sleep 1.2; head -c 1000 /dev/zero; } | "$HELPERS/net" send "$PORT"
-	wait_until [ -s zcs.out ]
-	cat zcs.out
-	grep -q ' bytes of warm-up' zcs.out
+	u32 4294967295 0 0 1 2000 >first
+	{ cat first; head -c 1000 /dev/zero; sleep 1.2; head -c 1000 /dev/zero; } | "$HELPERS/net" send "$PORT"
+	wait_until grep -q ' bytes of warm-up' zcs.out
 	paste -sd ' ' zcs.out | grep -Eq 'the +first +at [01]\.[0-9]+ s'
-	awk '{ for (i = 1; i < NF; i++) if ($i == "in") ok = $(i + 1) > 0.5 } END { exit !ok }' zcs.out
 	stop_zcs
 ) & later
-for how in '-t 60' '--raw -t 60'; do
-	beside "zcs -1: zcc $how that is killed, or fails, is an error; that is interrupted once, it is none"; ( begin
-		raw=$(echo "$how" | grep -o -e --raw || :)
-		while read -r status zcc_status signal options; do
-			start_zcs -1 -I 0.05 $raw
-			start_zcc held $how $options
-			wait_until [ -s zcs.out ]
-			[ "$signal" = INT ] || kill -STOP $ZCS
-			zcc_ends held $zcc_status ${signal#-}
-			kill -CONT $ZCS 2>/dev/null || :
-			ended $ZCS
-			got=0; wait $ZCS || got=$?
-			cat zcs.err
-			[ $got -eq $status ]
-		done <<-END
-			1 137 KILL
-			1 1 - --timeout 0.3
-			0 130 INT
-		END
-	) & later
-done
+beside 'zcs -1: zcc that is killed, or fails, also with --raw, is an error; that is interrupted once, it is none'; ( begin
+	while read -r raw status zcc_status signal options; do
+		start_zcs -1 -I 0.05 $raw
+		start_zcc held -t 60 $raw $options
+		wait_until [ -s zcs.out ]
+		[ "$signal" = INT ] || kill -STOP $ZCS
+		zcc_ends held $zcc_status ${signal#-}
+		kill -CONT $ZCS 2>/dev/null || :
+		ended $ZCS
+		exits $status wait $ZCS
+	done <<-END
+		--raw 1 137 KILL
+		-d 1 1 - --timeout 0.3
+		-d 0 130 INT
+	END
+) & later
 beside 'zcs that is stopped while a warm-up ends: what waits in its socket then is of the warm-up'; ( begin; need ss
-	start_zcs
+	start_zcs -b 1000
 	u32 4294967295 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 51200 >first # 3 s
 	# queue_has QUEUED RECEIVED: bytes of zcs's connection
 	queue_has() { ss -Htni state established "sport = :$PORT" | tr -d '\n' | grep -q "^$1 .*bytes_received:$2 "; }
@@ -66,22 +58,70 @@ beside 'zcs that is stopped while a warm-up ends: what waits in its socket then 
 	all_warm || all_warm || all_warm # it may take longer to stop zcs on a busy machine
 	stop_zcs
 ) & later
-while IFS=';' read -r what how bytes line; do
-	beside "zcs -1: who $what is no client"; ( begin
-		start_zcs -1 --json -d
-		printf "$bytes" | "$HELPERS/net" send $how "$PORT"
-		wait_until grep -q "$line$" zcs.err
-		grep -Eq '^zcs: 127\.0\.0\.1:[0-9]+: connected$' zcs.err
-		exits 0 "$zcc" -s 0 -p "$PORT" ../file
-		exits 0 wait $ZCS
-		one_line zcs.out
-		not grep '"error"' zcs.out
-	) & later
-done <<'END'
-only looks whether the port is open, and closes;-c;;closed without sending anything
-only looks whether the port is open, and resets;-R;;closed without sending anything
-sends half a header, as a port scan does;-c;\0\0\0;closed in the middle of a header, after 0 bytes
-END
+# What a client sends to zcs, which prints no interval, and how it ends; then another comes.  What is left of a rate is its name.
+beside 'clients that send nothing, a part, something else or all: zcs prints what came, with -1 ends at the first that began'; ( begin
+	while IFS=';' read -r options how bytes; do
+		printf '== zcs %s, net send %s: %s\n' "$options" "$how" "$bytes"
+		start_zcs -d -I 0 $options
+		printf "$bytes" | "$HELPERS/net" send $how "$PORT" >receipt || :
+		wait_until grep -q ': connected$' zcs.err
+		met() { gone $ZCS || counts -eq 1 threads_of $ZCS; }
+		wait_until met
+		"$zcc" -s 0 -p "$PORT" ${options%-1} ../tiny >out 2>&1 || echo 'zcc fails'
+		case $options in *-1) ended $ZCS && wait $ZCS ;; *) stop_zcs ;; esac || echo "exit $?"
+		sed -E -e '/: connected$|^zcs: listening/d; s/127\.0\.0\.1:[0-9]+/IT/; s|[0-9]+ kbytes/sec .* Gbit/s\)|RATE|' \
+		    -e 's/ in [0-9.]+ s/ in T/; s/[0-9]+ reads?/READS/; s/ seconds=.*( files.* method=[a-z]*) .*/\1/' zcs.err zcs.out receipt
+	done >got <<-'END'
+		-1;-c;
+		-1;-R;
+		-1;-c;\0\0\0
+		-1;-c;\0\0\0\1\0\0\0\1\0\0\3\350abc
+		;-c;\0\0\0\1\0\0\0\2\0\0\0\0
+		;-c;\0\0\0\1
+		;;\377\377\377\377\0\0\0\0\0\0\0\1\0\0\0\5hello
+		;;\0\0\0\1\0\0\0\1\0\0\0\1xy
+		;;\0\0\0\1\0\0\0\2\0\0\0\1x\0\0\0\0
+		--raw;;\0\0\0\1\0\0\0\1\0\0\0\15not what was announced
+	END
+	diff - got <<-'END'
+		== zcs -1, net send -c: 
+		zcs: IT: closed without sending anything
+		IT: RATE, 1 byte in T, 1 file, READS
+		== zcs -1, net send -R: 
+		zcs: IT: closed without sending anything
+		IT: RATE, 1 byte in T, 1 file, READS
+		== zcs -1, net send -c: \0\0\0
+		zcs: IT: closed in the middle of a header, after 0 bytes
+		IT: RATE, 1 byte in T, 1 file, READS
+		== zcs -1, net send -c: \0\0\0\1\0\0\0\1\0\0\3\350abc
+		zcc fails
+		exit 1
+		zcs: IT: closed in the middle of a file, after 3 bytes
+		IT: 3 bytes in T, 0 files, READS
+		== zcs , net send -c: \0\0\0\1\0\0\0\2\0\0\0\0
+		zcs: IT: closed between two files, after 0 bytes
+		IT: RATE, 1 byte in T, 1 file, READS
+		== zcs , net send -c: \0\0\0\1
+		zcs: IT: closed between two loops, after 0 bytes
+		IT: RATE, 1 byte in T, 1 file, READS
+		== zcs , net send : \377\377\377\377\0\0\0\0\0\0\0\1\0\0\0\5hello
+		zcs: IT: closed in its warm-up, after 5 bytes
+		IT: 0 bytes in T, 0 files, READS, after 5 bytes of warm-up
+		IT: RATE, 1 byte in T, 1 file, READS
+		== zcs , net send : \0\0\0\1\0\0\0\1\0\0\0\1xy
+		zcs: IT: sent more than it announced
+		IT: 1 byte in T, 1 file, READS
+		IT: RATE, 1 byte in T, 1 file, READS
+		bytes=1 files=1 warmup=0 method=read
+		== zcs , net send : \0\0\0\1\0\0\0\2\0\0\0\1x\0\0\0\0
+		IT: RATE, 1 byte in T, 2 files, READS
+		IT: RATE, 1 byte in T, 1 file, READS
+		bytes=1 files=2 warmup=0 method=read
+		== zcs --raw, net send : \0\0\0\1\0\0\0\1\0\0\0\15not what was announced
+		IT: RATE, 34 bytes in T, 0 files, READS
+		IT: RATE, 1 byte in T, 0 files, READS
+	END
+) & later
 beside 'zcs -1: who says nothing is no client, nor keeps zcs from ending by a new connection each time'; ( begin
 	start_zcs -1 --idle-timeout 1 -I 0.1
 	hold_clients first -n 1
@@ -98,23 +138,10 @@ beside 'zcs -1: who sends empty loops without end does not keep zcs from ending,
 	start_zcs -1 --idle-timeout 1
 	hold_clients held -n 1 -f forever -d 300
 	exits 0 "$zcc" -s 0 -p "$PORT" ../file
-	ended $ZCS
-	grep '^zcs: 127.*: no byte of a file within 1 seconds of the last client (-1, --idle-timeout), after 0 bytes$' zcs.err
-	start_zcs -1
-	hold_clients held -n 1
-	exits 0 "$zcc" -s 0 -p "$PORT" ../file
 	refused() { ! "$zcc" -s 0 -p "$PORT" ../file 2>err && grep -q 'Connection refused: is zcs running there?$' err; }
 	wait_until refused
-	not gone $ZCS
-	stop_zcs
-) & later
-beside 'zcc --wait-server -r: its looks at zcs are no clients in JSON, nor in the log'; ( begin; need jq
-	start_zcs --json
-	exits 0 "$zcc" -q -s 0 -p "$PORT" -r 3 --wait-server 5 ../file
-	stop_zcs
-	[ "$(lines_in zcs.out)" -eq 3 ]
-	jq -es 'all(.[].end; .clients == 1 and (.streams | length) == 1)' zcs.out
-	not grep -v listening zcs.err
+	ended $ZCS
+	grep '^zcs: 127.*: no byte of a file within 1 seconds of the last client (-1, --idle-timeout), after 0 bytes$' zcs.err
 ) & later
 beside 'zcs that lacks the memory for its buffer: zcc is told, not that it may be a zcs --reply'; ( begin; need prlimit
 	! sanitized || skip_check 'sanitizers take more'
@@ -128,45 +155,16 @@ status=0
 "$zcs" -p 0 >&- 2>closed || status=$?
 check 'zcs with a closed stdout: it does not start' test "$status$(cat closed)" = \
     '1zcs: stdout: it is closed, or open for reading: give it a file, or /dev/null'
-# Races that are lost each time: tests/helpers/preload/late.c
-beside 'a warm-up that ends only after the last byte has no time; replies faster than the main thread count'; ( begin
-	preloaded late || skip_check 'no library can be preloaded'
-	LATE=end LD_PRELOAD=$PWD/late.so start_zcs
-	{ u32 4294967295 0 0 0 0 0 1 5; printf hello; } >first # they come at once
-	"$HELPERS/net" send -c "$PORT" <first
-	wait_until [ -s zcs.out ]
-	cat zcs.out
-	not grep -q 184467 zcs.out # 2^64 ns
-	grep -q 'closed in its warm-up, after 5 bytes' zcs.err
-	LATE=start LD_PRELOAD=$PWD/late.so start_zcs --reply
-	exits 0 "$zcc" -s 0 -p "$PORT" --request 1k -n 3
-	: >served
-	stop_zcs
-	grep -q '^total: 3 replies, 3072 bytes;' zcs.out
-) & later
 
-beside 'zcs: a bad client costs a line; then 100 at once are all received; threads and descriptors are as many as before'; ( begin
+beside '100 clients at once are all received; threads and descriptors are as many as before'; ( begin
 	start_zcs
-	exits 0 "$zcc" -s 0 -p "$PORT" ../file
-	wait_until counts -eq 1 summaries '^127.0.0.1:[0-9]+: [0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), 100000 bytes in [0-9.]+ s, 1 file, [0-9]+ reads?(,|$)'
-	wait_until counts -eq 1 threads_of $ZCS
 	fds=$(entries_in /proc/$ZCS/fd)
-	for words in '1 2 0' 1 '1 1 1000 7'; do u32 $words | "$HELPERS/net" send -c "$PORT"; done
-	wait_until counts -eq 4 lines_in zcs.err
-	sed -n 's/.*: closed //p' zcs.err | sort >closed
-	diff closed - <<-'END'
-		between two files, after 0 bytes
-		between two loops, after 0 bytes
-		in the middle of a file, after 4 bytes
-	END
-	# It did not send what it announced, and has no throughput.
-	wait_until counts -ge 1 summaries '^127.0.0.1:[0-9]+: 4 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads?(,|$)'
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 100 -n 10 --pace 2m --congestion reno ../file
 	[ "$(bytes_of out)" = '100000000 100000000' ]
 	wait_until counts -eq 1 summaries '^total of 100 clients: .* 100000000 bytes'
 	wait_until counts -eq 1 threads_of $ZCS
 	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
-	[ "$(wc -l <zcs.err)" -eq 4 ]
+	one_line zcs.err
 	stop_zcs
 ) & later
 
@@ -175,12 +173,9 @@ beside '-B 0: if that CPU has gone, that costs a line, and the client is served'
 	start_zcs -B 0
 	launch strace.out '*attached*' strace -f -o /dev/null -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EINVAL -p "$ZCS"
 	grep -q attached strace.err || skip_check 'strace may not attach'
-	for n in 1 2; do
-		exits 0 "$zcc" -s 0 -p "$PORT" ../file
-		grep -q 'all bytes sent were received' out
-	done
-	cat zcs.err
-	[ "$(grep -c '^zcs: 127\.0\.0\.1:[0-9]*: served on any CPU: cannot bind to CPU 0: Invalid argument$' zcs.err)" -eq 2 ]
+	exits 0 "$zcc" -s 0 -p "$PORT" ../file
+	grep -q 'all bytes sent were received' out
+	grep '^zcs: 127\.0\.0\.1:[0-9]*: served on any CPU: cannot bind to CPU 0: Invalid argument$' zcs.err
 	kill $launched
 	stop_zcs
 ) & later
@@ -189,18 +184,6 @@ beside 'zcs -i and -o: the receive and the send buffer of connections'; ( begin;
 	hold_clients held -n 1
 	met() { ss -tmn "sport = :$PORT" | grep -q 'rb140000,.*tb160000,'; }
 	wait_until met
-	stop_zcs
-) & later
-beside 'zcs --raw: any bytes are counted, a single one too, and nothing is answered'; ( begin
-	start_zcs --raw
-	{ u32 1 1 13; printf 'not what was announced'; } | "$HELPERS/net" send "$PORT" >receipt
-	not [ -s receipt ]
-	printf x | "$HELPERS/net" send -c "$PORT"
-	printf abc | "$HELPERS/net" send -d 1 "$PORT"
-	for what in ' 34 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads?(,|$)' ' 1 byte in' ' 3 bytes in'; do
-		wait_until counts -eq 1 summaries "^127.0.0.1:.*$what"
-	done
-	one_line zcs.err
 	stop_zcs
 ) & later
 beside 'zcs raises the limit of its descriptors as far as it may, and an ignored SIGHUP stays ignored (nohup)'; ( begin
@@ -217,18 +200,16 @@ beside 'zcs raises the limit of its descriptors as far as it may, and an ignored
 together
 it 'zcs listens on port 2222, with --reply on 7890, and zcc connects to it, with --request'; ( begin
 	[ -n "$OWN_NETWORK" ] || skip_check 'needs root, ip(8) and network namespaces'
-	launch zcs.out '*listening on *:2222' "$zcs"
-	exits 0 "$zcc" -s 0 -n 1
-	grep -Eq '^  to 127\.0\.0\.1:2222 via lo,' out
-	kill $launched
-	ended $launched
-	fails "^zcc: cannot connect to 0 port 2222: Connection refused: is zcs running there?$" "$zcc" -s 0 -n 1
-	launch zcs.out '*listening on *:7890' "$zcs" --reply
-	exits 0 "$zcc" -s 0 --request 100 -n 3 --json
-	grep -q '"connecting_to":{"host":"0","port":7890}' out
-	kill $launched
-	ended $launched
-	grep -q '^total: 3 replies, 300 bytes;' zcs.out
+	while read -r port zcs_options zcc_options; do
+		launch zcs.out "*listening on *:$port" "$zcs" $zcs_options
+		exits 0 "$zcc" -s 0 $zcc_options --json
+		grep -q '"connecting_to":{"host":"0","port":'$port'}' out
+		kill $launched
+		ended $launched
+	done <<-END
+		2222 -d -n 1
+		7890 --reply --request 100 -n 3
+	END
 ); ok
 # Another program may have the port meanwhile.
 it 'zcs --timestamps: each summary begins with the date, the time and the zone, as rows have it'; ( begin
@@ -238,24 +219,16 @@ it 'zcs --timestamps: each summary begins with the date, the time and the zone, 
 	wait_until grep -Eq '^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}-1200 127\.0\.0\.1:[0-9]+: [0-9]+ kbytes/sec' zcs.out
 	stop_zcs
 ); ok
-it 'zcs -q: the summary of the client alone, with --json the whole object, intervals too, and nothing on stderr'; ( begin
-	for t in 0.3 3; do # on a busy machine all of 0.3 s may be in one interval
-		for format in '' --json; do
-			start_zcs
-			stop_zcs
-			"$zcs" -p "$PORT" -q -I 0.05 $format >zcs.out 2>zcs.err &
-			ZCS=$!
-			remember $ZCS
-			wait_until exits 0 "$zcc" -s 0 -p "$PORT" -t $t --congestion reno
-			stop_zcs
-			not [ -s zcs.err ]
-			[ "$(grep -c '^[^ ]' zcs.out)" -eq 1 ]
-			[ -n "$format" ] || grep -Eq '^127\.0\.0\.1:[0-9]+: [0-9]+ kbytes/sec ' zcs.out
-		done
-		! grep -q '"intervals":\[{' zcs.out || break
-	done
-	bytes=$(bytes_of out)
-	grep -q '"intervals":\[{"sum":' zcs.out
-	grep -q "\"sum_received\":{[^}]*\"bytes\":${bytes% *}," zcs.out
+it 'zcs -q: nothing is printed on stderr, and of a client its summary alone'; ( begin
+	start_zcs
+	stop_zcs
+	"$zcs" -p "$PORT" -q -I 0.05 >zcs.out 2>zcs.err &
+	ZCS=$!
+	remember $ZCS
+	wait_until exits 0 "$zcc" -s 0 -p "$PORT" -t 0.3 --congestion reno
+	stop_zcs
+	not [ -s zcs.err ]
+	grep -Eq '^127\.0\.0\.1:[0-9]+: [0-9]+ kbytes/sec ' zcs.out
+	[ "$(grep -c '^[^ ]' zcs.out)" -eq 1 ]
 ); ok
 finish

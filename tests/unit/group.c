@@ -66,13 +66,16 @@ static unsigned reason[2]; /* why the load of each is unsafe */
 
 /*
  * What is printed of two clients that overlap: the first from 1 s to 3 s, the second, by an interface of its
- * own, from 2 s to 5 s.  The groups before them are those of the same server.
+ * own, from 2 s to 5 s.  The groups before them are those of the same server, each 10 s before the next.
  */
 static const char *printed_of(bool json, bool first_cut, bool second_cut, const char *interface)
 {
-	struct client look = {.calls = 1, .end.ns = 9000000000}; /* that has no whole header */
+	static uint64_t now = 1000000000;
+	struct client look = {.calls = 1}; /* that has no whole header */
 	int i;
 
+	now += 10000000000;
+	look.end.ns = now + 9000000000;
 	opt.json = json;
 	memset(client, 0, sizeof(client));
 	strcpy(client[0].interface, "lo");
@@ -96,8 +99,8 @@ static const char *printed_of(bool json, bool first_cut, bool second_cut, const 
 		c->figures.tcp.rtt = 100;
 		c->figures.seconds = i + 2;
 		c->figures.cut = i == 0 ? first_cut : second_cut;
-		c->begin.ns = c->begin.counters.ns = 1000000000u * (unsigned)(i + 1);
-		c->end.ns = c->end.counters.ns = 1000000000ull * (i == 0 ? 3 : 5);
+		c->begin.ns = c->begin.counters.ns = now + 1000000000u * (unsigned)i;
+		c->end.ns = c->end.counters.ns = now + 1000000000ull * (i == 0 ? 2 : 4);
 		c->end.counters.total.packets_in = 40;
 		c->silence.stalls.n = stalled;
 		c->figures.host.unsafe = reason[i];

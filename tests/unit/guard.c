@@ -1,8 +1,19 @@
+/* The places of zcs, and its lines about clients: lib/receive/guard.c, by a clock of the test. */
 #include "lib/receive/guard.h"
 
 #include <arpa/inet.h>
 
 #include "tests/unit/unit.h"
+
+#define S 1000000000ull
+
+static uint64_t at = 1000 * S; /* the time */
+static int lacks;              /* the error of accept4(2); 0: none */
+
+#undef now_ns
+#define now_ns()     at
+#define accept4(...) (lacks != 0 ? (errno = lacks, -1) : accept4(__VA_ARGS__))
+#include "lib/receive/guard.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 /* A server of reply mode, whose clients are sent nothing when they are rejected. */
 static struct receive_options opt;
@@ -99,21 +110,21 @@ static void test_allow(void)
 	close(listener);
 }
 
-/* A client that was accepted that long ago, and has moved so many bytes. */
-static struct client_end connected(const char *address, unsigned seconds, uint64_t moved)
+/* A client that was accepted so many ns ago, and has moved so many bytes. */
+static struct client_end connected(const char *address, unsigned long long ago, uint64_t moved)
 {
 	const struct client_end c = connect_from(address);
 
-	if (c.place != NULL) {
-		c.place->accepted_ns -= seconds * 1000000000ull;
-		c.place->active_ns = c.place->accepted_ns;
-		c.place->moved = moved;
-	}
+	if (c.place == NULL)
+		abort();
+	c.place->accepted_ns -= ago;
+	c.place->active_ns = c.place->accepted_ns;
+	c.place->moved = moved;
 	return c;
 }
 
 /*
- * Servers that are full: clients as `address age moved`, then who comes, and which of them is dropped for it; 0: none, and it
+ * Servers that are full: clients as `address age moved`, an age of 10 s, or of 1 ns more, then who comes, and which of them is dropped for it; 0: none, and it
  * is rejected.
  */
 static void test_room(void)
@@ -122,35 +133,40 @@ static void test_room(void)
 		const char *clients, *newcomer, *title;
 		int dropped;
 	} server[] = {
-		{"127.0.0.1 11 0", "127.0.0.2", "a client without a header yields its place", 1},
-		{"127.0.0.1 11 65535", "127.0.0.2", "a client that moved under 64 KiB does", 1},
-		{"127.0.0.1 11 65536", "127.0.0.2", "a client that moved 64 KiB keeps its place",
-		 0},
-		{"127.0.0.1 20 65536|127.0.0.1 11 0", "127.0.0.2",
+		{"127.0.0.1 10000000001 0", "127.0.0.2",
+		 "a client without a header yields its place", 1},
+		{"127.0.0.1 10000000001 65535", "127.0.0.2",
+		 "a client that moved under 64 KiB does", 1},
+		{"127.0.0.1 10000000001 65536", "127.0.0.2",
+		 "a client that moved 64 KiB keeps its place", 0},
+		{"127.0.0.1 10000000001 65536|127.0.0.1 10000000001 0", "127.0.0.2",
 		 "beside one of its address that moved 64 KiB a slow client yields", 2},
-		{"127.0.0.1 9 0", "127.0.0.2", "a client of less than 10 s keeps its place", 0},
-		{"127.0.0.1 11 0", "127.0.0.1", "a client yields none to its own address", 0},
-		{"127.0.0.1 11 0|127.0.0.2 11 0", "127.0.0.2",
+		{"127.0.0.1 10000000000 0", "127.0.0.2", "a client of 10 s keeps its place", 0},
+		{"127.0.0.1 10000000001 0", "127.0.0.1", "a client yields none to its own address",
+		 0},
+		{"127.0.0.1 10000000001 0|127.0.0.2 10000000001 0", "127.0.0.2",
 		 "an address yields none to one with as many", 0},
-		{"127.0.0.1 11 0|127.0.0.2 11 0|127.0.0.2 11 99999|127.0.0.1 12 99999", "127.0.0.3",
-		 "of two addresses with most, one that has a slow client yields", 1},
-		{"127.0.0.1 11 0|127.0.0.2 11 99999|127.0.0.2 11 99999", "127.0.0.3",
-		 "an address yields none that has fewer than another", 0},
-		{"127.0.0.2 11 0|127.0.0.1 11 0|127.0.0.1 11 0|127.0.0.1 5 0", "127.0.0.2",
+		{"127.0.0.1 10000000001 0|127.0.0.2 10000000001 0|127.0.0.2 10000000001 99999|127.0.0.1 10000000001 99999",
+		 "127.0.0.3", "of two addresses with most, one that has a slow client yields", 1},
+		{"127.0.0.1 10000000001 0|127.0.0.2 10000000001 99999|127.0.0.2 10000000001 99999",
+		 "127.0.0.3", "an address yields none that has fewer than another", 0},
+		{"127.0.0.2 10000000001 0|127.0.0.1 10000000001 0|127.0.0.1 10000000001 0|127.0.0.1 10000000000 0",
+		 "127.0.0.2",
 		 "of those of the address with most, the one that is longest there yields", 2},
 	};
 	struct client_end c[4], last;
 	const char *left, *text;
 	char address[16], byte;
 	int i, n, dropped;
-	unsigned age, moved;
+	unsigned long long age;
+	unsigned moved;
 
 	for (i = 0; i < (int)LENGTH(server); i++) {
 		server_open(4);
 		n = 0;
 		for (left = server[i].clients;
 		     (text = next_of(&left)) != NULL &&
-		     sscanf(text, "%15s %u %u", address, &age, &moved) == 3;
+		     sscanf(text, "%15s %llu %u", address, &age, &moved) == 3;
 		     n++)
 			c[n] = connected(address, age, moved);
 		opt.max_clients = n;
@@ -181,7 +197,7 @@ static void test_no_need(void)
 	struct client_end slow, last;
 
 	server_open(2);
-	slow = connected("127.0.0.1", 3600, 0);
+	slow = connected("127.0.0.1", 3600 * S, 0);
 	last = connect_from("127.0.0.2");
 	ok(last.place != NULL && slow.place != NULL && slow.place->dropped == DROP_NONE,
 	   "a slow client keeps its place while there is room");
@@ -190,36 +206,43 @@ static void test_no_need(void)
 	close(listener);
 }
 
-/* What becomes of a client that sends these bytes, and was accepted that long ago. */
+/* What becomes of a client that sends these bytes, 60 s after its accept and, if it did not come then, after its last byte. */
 static void test_due(void)
 {
+	static const char silent[] = "silent for 60 seconds (--idle-timeout)",
+			  none[] = "no whole header within 60 seconds (--idle-timeout)";
 	static const struct {
-		const char *sent, *why, *title;
+		const char *sent, *first, *last;
 		bool raw;
 		double limit;
 	} client[] = {
-		{"abc", "no whole header within 60 seconds (--idle-timeout)", "three bytes", false,
-		 60},
-		{"abcd", "", "a whole header", false, 60},
-		{"a", "", "--raw: a byte", true, 60},
-		{"", "silent for 60 seconds (--idle-timeout)", "nothing", false, 60},
-		{"abc", "", "three bytes, and no limit", false, 0},
+		{"abc", none, none, false, 60}, {"abcd", "", silent, false, 60},
+		{"a", "", silent, true, 60},    {"", silent, silent, false, 60},
+		{"abc", "", "", false, 0},
 	};
+	const uint64_t looks[] = {60 * S - 1, 60 * S, 60 * S - 1 + LOOK_NS, 120 * S - 1};
 	struct client_end c;
 	const char *why;
-	size_t i;
+	size_t i, j;
 
 	for (i = 0; i < LENGTH(client); i++) {
 		server_open(1);
 		opt.raw = client[i].raw;
 		opt.idle_timeout = client[i].limit;
-		c = connected("127.0.0.1", 61, 0);
+		c = connected("127.0.0.1", 0, 0);
 		if (write(c.fd, client[i].sent, strlen(client[i].sent)) < 0)
 			abort();
-		places_look(&places);
-		why = place_dropped(&places, c.place);
-		is(why != NULL ? why : "", client[i].why, "61 s after its accept, limit %g s: %s",
-		   client[i].limit, client[i].title);
+		for (j = 0; j < LENGTH(looks); j++) {
+			at = c.place->accepted_ns + looks[j];
+			places_look(&places);
+			why = place_dropped(&places, c.place);
+			is(why != NULL ? why : "",
+			   j < 2    ? ""
+			   : j == 2 ? client[i].first
+				    : client[i].last,
+			   "%g s after its accept, limit %g s%s: '%s'", (double)looks[j] / 1e9,
+			   client[i].limit, client[i].raw ? ", --raw" : "", client[i].sent);
+		}
 		client_close(c);
 		close(listener);
 	}
@@ -237,7 +260,7 @@ static void test_moved(void)
 		abort();
 	do {
 		sleep_ns(5000000);
-		places.looked_ns = 0;
+		at += LOOK_NS;
 		places_look(&places);
 	} while (c.place->moved < 14 && ++tries < 1000);
 	ok(c.place->moved == 14, "a client has moved what it sent, and what it acknowledged: %ju",
@@ -256,9 +279,102 @@ static void test_log(void)
 		all &= log_allows(&places);
 	ok(all && !log_allows(&places) && !log_allows(&places) && places.log.omitted == 2,
 	   "the first LOG_LINES lines about clients are printed, and the others counted");
-	places.log.since_ns -= LOG_NS;
-	ok(log_allows(&places) && places.log.omitted == 0,
-	   "after 10 s lines are printed again, and the number of those that were not");
+	at += LOG_NS;
+	ok(!log_allows(&places), "within 10 s no more lines are printed");
+	at++;
+	capture(STDERR_FILENO);
+	all = log_allows(&places) && places.log.omitted == 0;
+	has(captured(), ": 3 lines about clients were omitted\n", "their number is printed");
+	ok(all, "after 10 s lines are printed again");
 }
 
-TESTS(test_lists, test_allow, test_room, test_no_need, test_due, test_moved, test_log)
+/* A client that is rejected is told why, where it reads an answer; where it does not, it may not take the end for one. */
+static void test_refusals(void)
+{
+	static const struct {
+		const char *told, *why;
+		bool raw, reply, full;
+		int error;
+	} server[] = {
+		{"refused=address\n", "not in --allow", false, false, false, 0},
+		{"refused=full\n", "all places are taken (--max-clients)", false, false, true, 0},
+		{"", "not in --allow", true, false, false, ECONNRESET},
+		{"", "not in --allow", false, true, false, 0},
+	};
+	char text[64];
+	size_t i;
+	ssize_t n;
+	int fd;
+
+	for (i = 0; i < LENGTH(server); i++) {
+		server_open(!server[i].full);
+		opt.raw = server[i].raw;
+		opt.reply = server[i].reply;
+		allow_add(&opt.allow, server[i].full ? "127.0.0.0/8" : "127.0.0.2");
+		capture(STDERR_FILENO);
+		fd = connect_from("127.0.0.1").fd;
+		has(captured(), server[i].why, "a client that is rejected has a line: %zu", i);
+		errno = 0;
+		n = recv(fd, text, sizeof(text) - 1, 0);
+		ok((n < 0 ? errno : 0) == server[i].error, "and an end, or a reset: %zu", i);
+		text[n > 0 ? n : 0] = '\0';
+		is(text, server[i].told, "and is told why: %zu", i);
+		free(opt.allow.prefix);
+		close(fd);
+		close(listener);
+	}
+}
+
+/* accept(2) lacks what other clients have: new ones wait, and a line says so, once in 10 s; other errors are one client's. */
+static void test_lack(void)
+{
+	static const int errors[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM, ECONNABORTED};
+	size_t i, lines[3];
+
+	server_open(1);
+	for (i = 0; i < LENGTH(errors); i++) {
+		places.lacked_ns = 0;
+		lacks = errors[i];
+		capture(STDERR_FILENO);
+		places_accept(&places, listener, sizeof(struct place));
+		lines[0] = strlen(captured());
+		ok(places_lack(&places) == (i < 4) && (lines[0] > 0) == (i < 4), "accept: %s",
+		   strerror(lacks));
+		at += LACK_NS - 1;
+		ok(places_lack(&places) == (i < 4), "new clients wait for 0.1 s");
+		at++;
+		ok(!places_lack(&places), "and no longer");
+	}
+	lacks = EMFILE;
+	for (i = 0; i < 3; i++) { /* now, 10 s later, and 1 ns more */
+		places.lacked_ns = i > 0 ? at : 0;
+		at += i > 0 ? LOG_NS + i - 1 : 0;
+		capture(STDERR_FILENO);
+		places_accept(&places, listener, sizeof(struct place));
+		lines[i] = strlen(captured());
+	}
+	ok(lines[0] > 0 && lines[1] == 0 && lines[2] > 0, "while it lasts there is one line");
+	lacks = 0;
+	close(listener);
+}
+
+static void test_drops(void)
+{
+	struct client_end c;
+	char byte;
+
+	server_open(1);
+	c = connect_from("127.0.0.1");
+	ok(place_dropped(&places, c.place) == NULL, "a client is not dropped");
+	place_drop(&places, c.place, DROP_FILE);
+	place_drop(&places, c.place, DROP_SILENT);
+	is(place_dropped(&places, c.place),
+	   "no byte of a file within 60 seconds of the last client (-1, --idle-timeout)",
+	   "a client is dropped once");
+	ok(recv(c.fd, &byte, 1, 0) <= 0, "and disconnected");
+	client_close(c);
+	close(listener);
+}
+
+TESTS(test_lists, test_allow, test_room, test_no_need, test_due, test_moved, test_log,
+      test_refusals, test_lack, test_drops)

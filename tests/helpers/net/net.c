@@ -5,31 +5,23 @@
  *	net serve [options]	takes a connection, reads it to its end, prints `segments N`, those with data, and `bytes N`
  *		-a	listens on every address, IPv4 and IPv6
  *		-w FILE	stores what came
- *		-r TEXT	answers with this at the end of stream (\n at its end is a newline)
- *		-b FILE	sends this file before it reads
+ *		-r LINE	answers with this at the end of stream
+ *		-f FILE	sends this file before it reads
  *		-e	sends back all that it reads
  *		-x	closes its sending side before it reads
  *		-d MS	reads 500 bytes at most after each such pause, with a small receive buffer
  *		-s	does not read before SIGUSR1; prints `data` when there is something to read
- *		-k	neither answers nor closes before SIGUSR1
  *		-l N	closes after that many bytes
  *		-R	resets the connection when it closes
  *		-n N	takes N connections; all but the last are just read, or echoed, by processes of their own
- *	net reply [-2 | -f | -h | -p | -R | -q]
+ *	net reply [-f]
  *		the protocol of 1999: a client that sends a length gets that many bytes and the end
- *		-2	writes in two pieces after a first byte, and closes when all is acknowledged: Nagle's
- *			algorithm holds the second piece back until the client's delayed acknowledgement
  *		-f	has a short accept queue, and pauses for 200 ms before each answer: while the queue is
  *			full the kernel drops SYNs
- *		-h	sends half of them
- *		-p	pauses before the first byte and as long after it, for each client another time, and
- *			prints `served ACCEPTED FIRST CLOSED`, the moments in ns
- *		-R	resets the connection instead
- *		-q	sends nothing and keeps it open
- *	net answer [-f FILE] [-n BYTES] say|bytes|linger|noise|endless|slam|talk|chat|leave
- *		reads all of each client, or that many bytes, and answers with the file: at once; in single bytes; at
- *		once, and stays; with random bytes; again and again.  `slam` resets at once, `talk` answers without end
- *		from the start and reads nothing, `chat` reads meanwhile; `leave` closes the port before it takes any.
+ *	net answer [-f FILE] [-n BYTES] say|linger|noise|endless|slam|talk|chat
+ *		reads all of each client, or that many bytes, and answers with the file: at once; at once, and stays;
+ *		with random bytes; again and again.  `slam` resets at once, `talk` answers without end from the start
+ *		and reads nothing, `chat` reads meanwhile.
  *
  *	net send [-d MS] [-c | -k | -R] PORT <FILE
  *		sends standard input, with -d a byte at a time with that pause, closes its sending side and
@@ -37,17 +29,15 @@
  *		side open; -R resets the connection
  *	net ask PORT COUNT BYTES
  *		that many requests of 1999, one after the other; prints `bytes N`
- *	net ATTACK [-a ADDRESS] [-d MS] [-f FILE] [-n COUNT] [-s SEED] [-u OFFSET] PORT
+ *	net ATTACK [-a ADDRESS] [-d MS] [-f FILE] [-n COUNT] [-s SEED] PORT
  *		attacks from this address, by that many connections (default 100), with the stream that the
  *		file has (default: none, an end without a byte)
  *		random	random bytes, every other time after headers that make sense, ended in every way
  *		deaf	the stream, and no reading; resets after 300 ms, or what -d says
- *		halves	closes one side, the other, and both, after each byte of the stream, and goes on
  *		offsets	after each byte of the stream, as after none: the end, then a reset
- *		ask-and-reset	resets after the stream, one connection after the other
  *		hold	opens all connections, sends each the stream and prints `held N`; then `said TEXT` or `closed`
  *			for each that ends, and ends with the last; with -d each gets a byte more after each such
- *			pause, with -u this byte of the stream is urgent
+ *			pause
  *
  *	net relay IFACE IFACE DELAY_US DROP FREEZE_MS EVERY_MS
  *		is a path between two interfaces: passes packets on after that delay, drops each DROP-th that
@@ -58,15 +48,12 @@
  */
 #include "tests/helpers/net/net.h"
 
-#include <limits.h>
-
 #define MANY 10000 /* connections that are open at a time */
 
 const char *option[128];
 char **args;
 unsigned char stream[1 << 20];
 size_t stream_len;
-static const char *command;
 static struct sockaddr_in source = {.sin_family = AF_INET}, server = {.sin_family = AF_INET};
 static uint32_t seed = 1;
 static int count, dialled[MANY]; /* of these the first `count` */
@@ -252,16 +239,6 @@ static void ask(void)
  * Attacks.
  */
 
-/* The stream, with an urgent byte at that place. */
-static void play(int sock, size_t at)
-{
-	put(sock, stream, at < stream_len ? at : stream_len, 0);
-	if (at < stream_len) {
-		put(sock, stream + at, 1, MSG_OOB);
-		put(sock, stream + at + 1, stream_len - at - 1, 0);
-	}
-}
-
 static void attack_random(void)
 {
 	unsigned char buf[4096];
@@ -299,24 +276,16 @@ static void attack_by_windows(void)
 		reset(dialled[i]);
 }
 
-/* halves, offsets and ask-and-reset: the stream, or its begin, on one connection after the other */
-static void attack_by_streams(void)
+/* offsets: the begin of the stream, of each length, on one connection after the other */
+static void attack_by_offsets(void)
 {
-	static const int how[] = {SHUT_RD, SHUT_WR, SHUT_RDWR};
-	const bool halves = is(command, "halves"), offsets = is(command, "offsets");
-	const size_t each = halves ? 3 : 2; /* ways to end after the same byte */
-	const size_t n = halves || offsets ? each * (stream_len + 1) : (size_t)count;
 	size_t i;
 	int sock;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < 2 * (stream_len + 1); i++) {
 		sock = dial(NULL, 0, 0);
-		put(sock, stream, halves || offsets ? i / each : stream_len, 0);
-		if (halves) {
-			shutdown(sock, how[i % 3]);
-			put(sock, stream + i / 3, stream_len - i / 3, 0);
-		}
-		(is(command, "ask-and-reset") || (offsets && i % 2 == 1) ? reset : finish)(sock);
+		put(sock, stream, i / 2, 0);
+		(i % 2 == 1 ? reset : finish)(sock);
 	}
 }
 
@@ -339,7 +308,7 @@ static void attack_hold(void)
 
 	for (i = 0; i < count; i++) {
 		p[i] = (struct pollfd){.fd = dial(NULL, 0, 0), .events = POLLIN};
-		play(p[i].fd, (size_t)number('u', LONG_MAX));
+		put(p[i].fd, stream, stream_len, 0);
 	}
 	printf("held %d\n", count);
 	while (left > 0) {
@@ -358,23 +327,21 @@ static void attack_hold(void)
 	}
 }
 
-#define ATTACK "a:d:f:n:s:u:"
+#define ATTACK "a:d:f:n:s:"
 static const struct command {
 	const char *name, *options;
 	int args;
 	void (*run)(void);
 } commands[] = {
-	{"serve", "aw:r:b:exd:skl:Rn:", 0, serve},
-	{"reply", "2fhpRq", 0, reply},
+	{"serve", "aw:r:f:exd:sl:Rn:", 0, serve},
+	{"reply", "f", 0, reply},
 	{"answer", "f:n:", 1, answer},
 	{"send", "d:ckR", 1, send_stdin},
 	{"ask", "", 3, ask},
 	{"relay", "", 6, relay},
 	{"random", ATTACK, 1, attack_random},
 	{"deaf", ATTACK, 1, attack_by_windows},
-	{"halves", ATTACK, 1, attack_by_streams},
-	{"offsets", ATTACK, 1, attack_by_streams},
-	{"ask-and-reset", ATTACK, 1, attack_by_streams},
+	{"offsets", ATTACK, 1, attack_by_offsets},
 	{"hold", ATTACK, 1, attack_hold},
 };
 
@@ -418,7 +385,6 @@ int main(int argc, char **argv)
 	while (argc < 2 || !is(c->name, argv[1]))
 		if (++c == commands + sizeof(commands) / sizeof(*c))
 			errx(2, "no such command");
-	command = c->name;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	parse(argc - 1, argv + 1, c);
 	getrlimit(RLIMIT_NOFILE, &r);

@@ -8,12 +8,6 @@ static void on_usr1(int sig)
 	go = 1;
 }
 
-static void until_usr1(void)
-{
-	while (!go)
-		sleep_ms(10);
-}
-
 /* On 127.0.0.1, or on every address; *a has what a client of this host connects to. */
 static int listen_at(bool everywhere, int backlog, struct sockaddr_in *a)
 {
@@ -68,7 +62,8 @@ static void stall(int sock)
 
 	if (!go && poll(&p, 1, -1) == 1)
 		puts("data");
-	until_usr1();
+	while (!go)
+		sleep_ms(10);
 }
 
 static unsigned segments_in(int sock)
@@ -78,28 +73,6 @@ static unsigned segments_in(int sock)
 
 	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &ti, &len);
 	return ti.tcpi_data_segs_in;
-}
-
-static void put_escaped(int sock, const char *text)
-{
-	const char *nl;
-
-	for (; (nl = strstr(text, "\\n")) != NULL; text = nl + 2) {
-		put(sock, text, (size_t)(nl - text), 0);
-		put(sock, "\n", 1, 0);
-	}
-	put(sock, text, strlen(text), 0);
-}
-
-static void put_file(int sock, const char *name)
-{
-	char buf[4096];
-	FILE *f = fopen(name, "r");
-
-	if (f == NULL)
-		err(1, "%s", name);
-	put(sock, buf, fread(buf, 1, sizeof(buf), f), 0);
-	fclose(f);
 }
 
 /* Reads all, or -l bytes; returns 0 or, if that fails, -1. */
@@ -135,17 +108,16 @@ void serve(void)
 
 	signal(SIGUSR1, on_usr1);
 	sock = accept_last(number('n', 1));
-	if (has('b'))
-		put_file(sock, option['b']);
+	put(sock, stream, stream_len, 0);
 	if (has('x'))
 		shutdown(sock, SHUT_WR);
 	if (has('s'))
 		stall(sock);
 	n = take(sock);
-	if (has('k'))
-		until_usr1();
-	if (has('r'))
-		put_escaped(sock, option['r']);
+	if (has('r')) {
+		put(sock, option['r'], strlen(option['r']), 0);
+		put(sock, "\n", 1, 0);
+	}
 	if (has('R'))
 		reset(sock);
 	exit(n < 0);
@@ -154,34 +126,6 @@ void serve(void)
 /*
  * reply
  */
-
-/* The pauses of 40 clients in a row are 0 to 11.7 ms long, each of them once. */
-static void reply_pausing(int sock, uint32_t n)
-{
-	const uint64_t accepted = now();
-	static unsigned served;
-	const useconds_t pause_us = served++ * 37 % 40 * 300;
-	uint64_t first;
-
-	usleep(pause_us);
-	first = now();
-	put_zeros(sock, 1);
-	usleep(pause_us);
-	put_zeros(sock, n - 1);
-	printf("served %ju %ju %ju\n", (uintmax_t)accepted, (uintmax_t)first, (uintmax_t)now());
-}
-
-/* The first of the n bytes has been sent. */
-static void reply_in_two(int sock, uint32_t n)
-{
-	int left = 1, off = 0;
-
-	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &off, sizeof(off));
-	put_zeros(sock, n / 2);
-	put_zeros(sock, n - n / 2);
-	while (ioctl(sock, SIOCOUTQ, &left) == 0 && left > 0)
-		usleep(500);
-}
 
 void reply(void)
 {
@@ -192,23 +136,11 @@ void reply(void)
 
 	printf("port %d\n", ntohs(a.sin_port));
 	for (; (sock = accept(fd, NULL, NULL)) >= 0; close(sock)) {
-		if (has('q'))
-			sock = -1; /* it stays open */
-		if (has('2'))
-			put_zeros(sock, 1);
 		if (recv(sock, &n, sizeof(n), MSG_WAITALL) != sizeof(n))
 			continue;
-		n = ntohl(n);
 		if (has('f'))
 			sleep_ms(200);
-		if (has('2'))
-			reply_in_two(sock, n - 1);
-		else if (has('p'))
-			reply_pausing(sock, n);
-		else if (!has('R'))
-			put_zeros(sock, has('h') ? n / 2 : n);
-		else
-			reset(sock);
+		put_zeros(sock, ntohl(n));
 	}
 }
 
@@ -254,8 +186,6 @@ static void answer_one(int sock)
 		put(sock, noise, sizeof(noise), 0);
 	else if (is(args[0], "endless"))
 		say_without_end(sock);
-	else if (is(args[0], "bytes"))
-		put_bytes(sock, stream, stream_len, 1);
 	else if (!is(args[0], "chat"))
 		put(sock, stream, stream_len, 0);
 	while (is(args[0], "linger"))
@@ -270,11 +200,11 @@ void answer(void)
 	unsigned char other[1];
 	int sock;
 
-	if (strstr(" bytes chat endless leave linger noise say slam talk ", args[0]) == NULL)
+	if (strstr(" chat endless linger noise say slam talk ", args[0]) == NULL)
 		errx(2, "answer %s: no such server", args[0]);
 	printf("port %d\n", ntohs(a.sin_port));
 	signal(SIGCHLD, SIG_IGN);
-	while (poll(&p, 1, PATIENCE * 1000) > 0 && !is(args[0], "leave")) {
+	while (poll(&p, 1, PATIENCE * 1000) > 0) {
 		sock = accept(p.fd, NULL, NULL);
 		if (fork() == 0) {
 			close(p.fd);
