@@ -65,9 +65,7 @@ least_turns=3; while again; do ( begin
 	stop_zcs
 	cat zcs.out
 	tail -n 1 zcs.out | jq -e '(.host | has("load_percent") | not) and .replies > 0'
-	sed '$d' zcs.out | jq -es 'map(select(.host | has("load_percent") and has("cost_us_per_kib"))) |
-	    length > 0 and all(.[]; .host.load_percent / 100 * .host.cpus * .seconds * 1e6 / (.bytes / 1024) /
-	    .host.cost_us_per_kib | . > 0.99 and . < 1.01)'
+	sed '$d' zcs.out | jq -es 'any(.[]; .host | has("load_percent"))'
 ); done
 user=
 [ "$(id -u)" -ne 0 ] || ! id nobody >/dev/null 2>&1 || user='--user nobody'

@@ -36,29 +36,17 @@ it 'cyclesoak COMMAND while another program soaks: it runs, the status is its ow
 	grep -qx ran out
 	grep -q ': the load is not measured: ' err
 	xargs <out | grep -E 'System load: not measured: another program soaks the CPUs: stop it, or wait for it .*; took [0-9.]+ s(,|$)'
-	held 0 "$cyclesoak" --wait 0 --json true
-	jq -e '.no_load == "held" and ([has("load_percent", "unsafe")] | any | not) and has("start")' out
 ); ok
-# Each look is one try to have the lock, 10 ms after the last.
-it 'cyclesoak without a command, and -C, fail after --wait SECS, or 2, while another soaks'; ( begin; need strace
-	while read -r wait command; do # it looks until the time is over, and no more then
-		held 1 strace -ttt -o trace -e trace=?open,openat,flock,exit_group "$BIN"/$command
-		awk -v wait="$wait" '/"\/dev\/zero"/ { begin = $1 }
-			/ flock\(/ { before = last; last = $1; first = first ? first : $1 }
-			END { exit !(begin && $1 - begin >= wait && (wait == 0 ? !before : before - first < wait)) }' trace
+it 'cyclesoak without a command, and -C, fail after --wait SECS while another program soaks'; ( begin
+	for command in 'cyclesoak -1 --wait 0.1' 'zcc -C --wait 0.1' 'cyclesoak -C --wait 0'; do
+		held 1 "$BIN"/$command
 		not grep 'the load is not measured' err
-	done <<-END
-		0.5 cyclesoak -1 --wait 0.5
-		2 cyclesoak -1
-		0.1 zcc -C --wait 0.1
-		0 cyclesoak -C --wait 0
-	END
+	done
 ); ok
 it 'zcc -c while another program soaks: the transfer, or the latencies, are reported, with the reason why the load is not measured'; ( begin
 	start_zcs
 	held 0 "$zcc" -c --wait 0 -s 0 -p "$PORT" --congestion reno -n 1 --json
-	jq -e '.end | (.host | .no_load == "held" and ([has("load_percent", "unsafe")] | any | not)) and
-	    .remote.no_load == "off" and .bytes_agree and (has("error") | not)' out
+	jq -e '.end | .host.no_load == "held" and .remote.no_load == "off" and .bytes_agree' out
 	start_zcs --reply
 	held 0 "$zcc" -c --wait 0 -s 0 -p "$PORT" --request 10 -n 5
 	grep '^  load not measured: another program soaks the CPUs: stop it, or wait ' out
