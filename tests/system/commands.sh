@@ -43,12 +43,6 @@ beside 'a command that leaves a daemon ends without it, and the daemon lives on'
 	kill -0 "$(cat daemon)"
 	kill "$(cat daemon)"
 ) & later
-beside '--save: a command that no line has room for is rejected before it runs'; ( begin
-	exits 125 compare -r 1 --save long.zc -- "echo >>log; : $(printf '%09000d' 0)"
-	grep 'run 1 has more than 8192 bytes' err
-	not [ -e log ]
-	not [ -e long.zc ]
-) & later
 beside 'a command that fails ends the comparison, which prints its complete rounds, though a child has its standard error open'; ( begin
 	exits 125 compare -r 5 --conclude 'echo c >>log' --vs '[ -e run ] || { touch run; exit 0; }
 		sleep 1000 & echo $! >child; echo last >&2; exit 5' -- true
@@ -84,13 +78,6 @@ beside 'an interrupted comparison: the command and what it has started end, comp
 		grep '^1 round of 2 runs' out
 		[ "$(cat now)" = a ]
 	done
-) & later
-beside '--fail-above: fewer than three sessions with a load are not judged; other commands are rejected'; ( begin
-	compare -r 1 --vs 'exit 0' --save one -- true
-	exits 1 compare -r 1 --vs 'exit 0' --against one --fail-above 5 -- true
-	grep '^cyclesoak: not judged: true and 1 more: too few sessions: 1 now and 1 before: 3 a side are needed$' err
-	fails_with 125 'one has other runs: its run 2 is exit 0, not touch ran$' "$cyclesoak" --idle --vs 'touch ran' --against one -- true
-	not [ -e ran ]
 ) & later
 beside 'a first setting that cannot be restored: the status is 125'; ( begin
 	exits 125 $ALONE "$cyclesoak" --idle -r 1 --setting 'a=[ ! -e flag ]' --setting 'b=touch flag' -- true

@@ -134,56 +134,61 @@ static void compare(void)
 	report_flush();
 	printf("\nreturns %s, signal %d\n\n", error != NULL ? error : "no error", ended);
 	fflush(stdout);
+	if (opt.no_shell)
+		free(opt.words[0]);
 }
 
-static void test_order(void)
-{
-	capture_all();
-	init("echo a >&2|echo b >&2");
-	opt.compare.rounds = 2;
-	opt.prepare = "echo p";
-	opt.conclude = "echo c";
-	compare();
-	init("echo a >&2|echo b >&2");
-	others = "other programs take the CPUs";
-	compare();
-	init("echo a >&2");
-	unsafe = "?";
-	opt.compare.retries = 1;
-	c.per_cpu = true;
-	compare();
-	expect(captured(),
-	       "each run is prepared, measured and concluded, with the idle machine before it");
-}
+static const struct comparison_case {
+	const char *list, *prepare, *conclude, *others, *unsafe;
+	int rounds, retries, stops;
+	bool is_silent, no_shell;
+} orders[] =
+	{
+		{"echo a >&2|echo b >&2", "echo p", "echo c", .rounds = 2},
+		{"echo a >&2|echo b >&2", .others = "other programs take the CPUs"},
+		{"echo a >&2", .unsafe = "?", .retries = 1},
+},
+  failures[] = {
+	  {"exit 3", .conclude = "exit 4"}, /* it runs all the same */
+	  {"echo its reason >&2; exit 3", .is_silent = true},
+	  {"exit 3|true", .is_silent = true},
+	  {"echo a >&2", .prepare = "exit 5"},
+	  {"echo a >&2", .conclude = "exit 6"},
+	  {"/no/such/file", .no_shell = true},
+};
 
-static void test_failures(void)
+#define WORK "i=0; while [ $i -lt 3000000 ]; do i=$((i + 1)); done" /* seconds, without a child */
+
+/* The commands send signals to this process.  Two leave no child, which the init of a container may wait for late. */
+static const struct comparison_case signals[] = {
+	{.list = "(trap '' INT; trap 'echo it ends >&2; exit' TERM; sleep 9 & kill -INT $PPID; wait) & wait"},
+	{.conclude = "echo c",
+	 .list = "trap '' INT TERM; kill -INT $PPID; kill -TERM $PPID; " WORK
+		 "; echo it survives >&2"},
+	{"echo a >&2", .prepare = "trap 'echo it ends; exit' TERM; kill -INT $PPID; " WORK},
+	{"echo a >&2", .others = "it is busy", .stops = SIGINT},
+};
+
+static void expect_cases(const struct comparison_case *row, size_t n, const char *title)
 {
 	capture_all();
-	init("exit 3");
-	opt.conclude = "exit 4"; /* it runs all the same */
-	compare();
-	init("echo its reason >&2; exit 3");
-	opt.show_output = false;
-	compare();
-	init("exit 3|true");
-	opt.show_output = false;
-	compare();
-	init("echo a >&2");
-	opt.prepare = "exit 5";
-	compare();
-	init("echo a >&2");
-	opt.conclude = "exit 6";
-	compare();
-	init("/no/such/file");
-	opt.no_shell = true;
-	split(&opt);
-	compare();
-	free(opt.words[0]);
-	init("true");
-	c.json = true;
-	commands_die(&c, "no round is complete");
-	report_flush();
-	expect(captured(), "what fails ends the comparison, and is named");
+	for (; n-- > 0; row++) {
+		init(row->list);
+		opt.prepare = row->prepare;
+		opt.conclude = row->conclude;
+		opt.compare.rounds += row->rounds > 0 ? row->rounds - 1 : 0;
+		opt.compare.retries = row->retries;
+		opt.show_output = !row->is_silent;
+		opt.no_shell = row->no_shell;
+		c.per_cpu = row->unsafe != NULL;
+		unsafe = row->unsafe != NULL ? row->unsafe : "";
+		others = row->others;
+		stops = row->stops;
+		if (row->no_shell)
+			split(&opt);
+		compare();
+	}
+	expect(captured(), title);
 }
 
 static void on_signal(int sig)
@@ -191,26 +196,16 @@ static void on_signal(int sig)
 	ended = sig;
 }
 
-#define WORK "i=0; while [ $i -lt 3000000 ]; do i=$((i + 1)); done" /* seconds, without a child */
-
-/* The commands send signals to this process.  Two leave no child, which the init of a container may wait for late. */
-static void test_signals(void)
+static void test_runs(void)
 {
+	expect_cases(
+		orders, LENGTH(orders),
+		"each run is prepared, measured and concluded, with the idle machine before it");
+	expect_cases(failures, LENGTH(failures), "what fails ends the comparison, and is named");
 	signal(SIGINT, on_signal);
-	capture_all();
-	init("(trap '' INT; trap 'echo it ends >&2; exit' TERM; sleep 9 & kill -INT $PPID; wait) & wait");
-	compare();
-	init("trap '' INT TERM; kill -INT $PPID; kill -TERM $PPID; " WORK "; echo it survives >&2");
-	compare();
-	init("echo a >&2");
-	opt.prepare = "trap 'echo it ends; exit' TERM; kill -INT $PPID; " WORK;
-	compare();
-	init("echo a >&2");
-	others = "it is busy";
-	stops = SIGINT;
-	compare();
+	expect_cases(signals, LENGTH(signals),
+		     "a signal ends the command, what it has left, and the comparison");
 	stops = 0;
-	expect(captured(), "a signal ends the command, what it has left, and the comparison");
 }
 
 static void test_json(void)
@@ -261,7 +256,12 @@ static void test_plan(void)
 	sigaction(SIGUSR1, NULL, &now);
 	ok(now.sa_handler == settings_die_of, "a signal that ends the program ends its command");
 	i = shell_start("sleep 60", NULL, SHELL_PRINTS);
-	commands_die(&c, "any");
+	capture(STDOUT_FILENO);
+	c.json = true;
+	commands_die(&c, "no round is complete");
+	report_flush();
+	is(captured(), "{\"schema\":1,\"error\":\"no round is complete\"}\n",
+	   "a comparison that dies without a round is an error in JSON");
 	ok(kill(i, 0) != 0, "a comparison that dies ends the command that runs");
 }
 
@@ -296,4 +296,4 @@ static void test_usage(void)
 	ok(!commands_settle(&opt, one), "one command alone is no comparison");
 }
 
-TESTS(test_order, test_failures, test_signals, test_json, test_plan, test_usage)
+TESTS(test_runs, test_json, test_plan, test_usage)

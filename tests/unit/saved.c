@@ -162,6 +162,7 @@ static void test_writing(void)
 	text = file_read_all(path, &size);
 	has(text, "\ntorn\n", "a write begins with a newline where the file has none at its end");
 	has(text, "\twords=a\\tb\\nc\\\\d\\x1be\\xff\xc3\xa4\tsent=bytes=1 ", "words are escaped");
+	has(text, "\treceived=bytes=1 ", "either end has its receipt");
 	has(text, "\tfailed=no\\nroute\n", "a run that failed has its reason");
 	ok(memmem(text, size, "title: t", 8) != NULL &&
 		   strstr(strstr(text, "title: t") + 1, "title") == NULL,
@@ -180,25 +181,34 @@ static void test_writing(void)
 	unlink(path);
 }
 
-static void write_long(void *unused)
+/* A run with words of so many bytes: tried before a comparison, and written. */
+static void write_long(void *size)
 {
 	struct saving saving = {.f = NULL};
 	char words[17000];
 	struct plan p;
 
-	(void)unused;
-	memset(words, 'x', sizeof(words));
-	words[sizeof(words) - 1] = '\0';
+	snprintf(words, sizeof(words), "%*s", atoi(size), "x");
 	plan_open(&p, &trials_kind, 1);
 	plan_set_value(&p.run[0], RUN_WORDS, words);
 	saved_run(&saving, &p, 0, NULL, "failed");
+	saved_try_or_die(&p, "/tmp");
 	exit(EXIT_SUCCESS);
 }
 
 static void test_long(void)
 {
-	ok(died(write_long, NULL) == EXIT_FAILURE, "a line of over 16 KiB is an error");
-	has(printed, "--save: a run has more than 16384 bytes", "which says so");
+	static const char *const sizes[][2] = {
+		{"16800", "--save: a run has more than 16384 bytes: give it a shorter command\n"},
+		{"8168", "--save: run 1 has more than 8192 bytes: give it a shorter command\n"},
+		{"8167", "cannot write /tmp: not a regular file\n"}};
+	size_t i;
+
+	for (i = 0; i < LENGTH(sizes); i++) {
+		ok(died(write_long, (void *)sizes[i][0]) == EXIT_FAILURE,
+		   "a run of %s bytes is an error", sizes[i][0]);
+		has(printed, sizes[i][1], "which says so");
+	}
 }
 
 TESTS(test_reading, test_many, test_rejected, test_writing, test_long)
