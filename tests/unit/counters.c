@@ -75,10 +75,10 @@ static void test_rates(void)
 	r.packets_out = rates.packets_out;
 	ok(same(&r, &rates, sizeof(r)),
 	   "others are per second or shares of CPU time, 0 if a counter stepped back; drops are numbers");
-	to.ns = from.ns + 100000000;
+	to.ns = from.ns + 100000001;
 	counters_rates(&from, &to, &r);
 	ok(near(r.cpu[CPU_IDLE], 0.75), "in 0.1 s the shares of CPU time are known");
-	to.ns--;
+	to.ns -= 2;
 	counters_rates(&from, &to, &r);
 	ok(isnan(r.cpu[CPU_IDLE]) && r.interrupts > 20000, "in less they are not, and rates are");
 	to.ns = from.ns;
