@@ -70,24 +70,14 @@ recovers()
 	only_expected
 }
 
-# attack: all there is, one after the other
-attack()
-{
-	for name in random deaf offsets; do
-		case $mode-$name in
-		reply-deaf) played=asks.16m ;;
-		reply-*) played=asks ;;
-		*) played=stream ;;
-		esac
-		"$net" $name -f $played -n "$(scale 40 1000)" -s "$(new_seed)" "$PORT"
-	done
-}
-
 # siege MODE: attacks, and honest clients as long as they go on; then those that stay
 siege()
 {
 	start_mode "$1"
-	attack &
+	case $mode in reply) asks=asks deaf=asks.16m ;; *) asks=stream deaf=stream ;; esac
+	for attack in "random -n $(scale 40 1000) -s $(new_seed)" "deaf -n 40 -f $deaf" "offsets -f $asks"; do
+		"$net" $attack "$PORT"
+	done &
 	attackers=$!
 	while not gone $attackers; do
 		honest
@@ -114,28 +104,8 @@ siege()
 	only_expected
 	is_text zcs.out
 }
-unsent()
-{
-	ss -tinH "sport = :$PORT" | sed -n 's/.*notsent:\([0-9]*\).*/\1/p' >notsent
-	lines_in notsent
-}
 
 most_beside=16 # which wait
-# A server with so many places, all of them taken from 127.0.0.1 by clients that send a byte now and then
-while IFS=';' read -r places server client; do
-	beside "zcs $server with $places clients that dribble: a client of another address is served"; ( begin
-		start_zcs $server --max-clients "$places"
-		hold_clients held -n "$places" -a 127.0.0.1 -f ../half -d 12000
-		served() { timeout 20 "$zcc" -q -s 127.0.0.1 -p "$PORT" --bind 127.0.0.2 $client >out 2>err; }
-		wait_until served
-		[ -s out ]
-		wait_until grep -q '^closed\|^said refused=full$' held # one of them has yielded
-		stop_zcs
-	) & later
-done <<'END'
-1;;-n 3 ../file
-3;--reply --keep;--request 1000 -n 3 --keep
-END
 modes="zerocopy json raw reply $(scale '' 'read splice')" # recv and trunc have raw and json
 [ -z "$LONG" ] || ! may_lock_much || modes="$modes $(receivers | grep "^uring")" # a hundred clients have 8 MiB
 for mode in $modes; do
@@ -161,6 +131,7 @@ beside 'reply: who asks for 16 MiB and takes nothing is let go; at most 128 KiB 
 	start_mode reply --idle-timeout 3
 	"$net" deaf -n 5 -f asks.16m -d 60000 "$PORT" &
 	remember $!
+	unsent() { ss -tinH "sport = :$PORT" | sed -n 's/.*notsent:\([0-9]*\).*/\1/p' >notsent && lines_in notsent; }
 	wait_until counts -eq 5 unsent
 	[ "$(sort -n notsent | tail -n 1)" -le 131072 ]
 	wait_until counts -eq 5 grep -c 'silent for 3 seconds' zcs.err

@@ -136,6 +136,7 @@ static void test_group(void)
 	   "and none of the group before");
 	has(printed, "\"packets_in_per_second\":10,\"packets_out_per_second\":0",
 	    "clients via one interface have its packets");
+	has(printed, "\"no_load\":\"off\"", "a group has the reason why its load is not measured");
 	ok(strstr(printed_of(true, false, false, "eth0"), "packets") == NULL,
 	   "clients via two interfaces have no packets");
 	x.meter.wanted = true;
@@ -175,7 +176,8 @@ static void test_intervals(void)
 	for (i = 0; i < 5; i++) {
 		client[0].bytes += i != 2 ? 1024000 : 0;
 		client[1].warming = i == 0;
-		x.group.warms_up = i == 3;
+		if (i == 3)
+			x.group.warms_up = true;
 		if (i == 4) /* all that it sent was its warm-up */
 			group_remove(&x, &client[1]);
 		interval_next(&x);

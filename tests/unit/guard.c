@@ -125,7 +125,7 @@ static struct client_end connected(const char *address, unsigned long long ago, 
 
 /*
  * Servers that are full: clients as `address age moved`, an age of 10 s, or of 1 ns more, then who comes, and which of them is dropped for it; 0: none, and it
- * is rejected.
+ * is rejected; -1: there is room.
  */
 static void test_room(void)
 {
@@ -153,11 +153,12 @@ static void test_room(void)
 		{"127.0.0.2 10000000001 0|127.0.0.1 10000000001 0|127.0.0.1 10000000001 0|127.0.0.1 10000000000 0",
 		 "127.0.0.2",
 		 "of those of the address with most, the one that is longest there yields", 2},
+		{"127.0.0.1 3600000000000 0", "127.0.0.2", "none yields while there is room", -1},
 	};
 	struct client_end c[4], last;
 	const char *left, *text;
 	char address[16], byte;
-	int i, n, dropped;
+	int i, n, dropped, room;
 	unsigned long long age;
 	unsigned moved;
 
@@ -169,13 +170,15 @@ static void test_room(void)
 		     sscanf(text, "%15s %llu %u", address, &age, &moved) == 3;
 		     n++)
 			c[n] = connected(address, age, moved);
-		opt.max_clients = n;
+		room = server[i].dropped < 0;
+		opt.max_clients = n + room;
 		last = connect_from(server[i].newcomer);
 		/* NOLINTNEXTLINE(clang-analyzer-*): each of n clients is connected */
 		for (dropped = n; dropped > 0 && c[dropped - 1].place->dropped != DROP_FULL;)
 			dropped--;
-		ok(dropped == server[i].dropped && (last.place != NULL) == (dropped > 0) &&
-			   places.n == n,
+		ok(dropped == server[i].dropped + room &&
+			   (last.place != NULL) == (dropped > 0 || room) &&
+			   places.n == opt.max_clients,
 		   "full: %s", server[i].title);
 		while (n-- > 0) {
 			ok(dropped != n + 1 || recv(c[n].fd, &byte, 1, 0) <= 0,
@@ -183,7 +186,7 @@ static void test_room(void)
 			client_close(c[n]);
 		}
 		client_close(last);
-		ok(places.n == 0 && places.refused == 1,
+		ok(places.n == 0 && places.refused == !room,
 		   "each place is free again, one was refused");
 		for (n = 0; n < ORIGINS && LIST_EMPTY(&places.origins[n]); n++)
 			;
@@ -192,25 +195,13 @@ static void test_room(void)
 	}
 }
 
-static void test_no_need(void)
-{
-	struct client_end slow, last;
-
-	server_open(2);
-	slow = connected("127.0.0.1", 3600 * S, 0);
-	last = connect_from("127.0.0.2");
-	ok(last.place != NULL && slow.place != NULL && slow.place->dropped == DROP_NONE,
-	   "a slow client keeps its place while there is room");
-	client_close(slow);
-	client_close(last);
-	close(listener);
-}
-
 /* What becomes of a client that sends these bytes, 60 s after its accept and, if it did not come then, after its last byte. */
 static void test_due(void)
 {
 	static const char silent[] = "silent for 60 seconds (--idle-timeout)",
-			  none[] = "no whole header within 60 seconds (--idle-timeout)";
+			  none[] = "no whole header within 60 seconds (--idle-timeout)",
+			  file[] = "no byte of a file within 0 seconds of the last client "
+				   "(-1, --idle-timeout)";
 	static const struct {
 		const char *sent, *first, *last;
 		bool raw;
@@ -243,6 +234,10 @@ static void test_due(void)
 			   "%g s after its accept, limit %g s%s: '%s'", (double)looks[j] / 1e9,
 			   client[i].limit, client[i].raw ? ", --raw" : "", client[i].sent);
 		}
+		place_drop(&places, c.place, DROP_FILE);
+		why = place_dropped(&places, c.place);
+		is(why, client[i].last[0] != '\0' ? client[i].last : file,
+		   "a client is dropped once");
 		client_close(c);
 		close(listener);
 	}
@@ -329,52 +324,28 @@ static void test_refusals(void)
 static void test_lack(void)
 {
 	static const int errors[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM, ECONNABORTED};
-	size_t i, lines[3];
+	bool waits, said[3];
+	size_t i;
 
 	server_open(1);
-	for (i = 0; i < LENGTH(errors); i++) {
-		places.lacked_ns = 0;
-		lacks = errors[i];
+	for (i = 0; i < LENGTH(errors) + 3;
+	     i++) { /* the last 10 s after those before, and 1 ns more */
+		lacks = errors[i < LENGTH(errors) ? i : 0];
+		at += i > 5 ? LOG_NS - LACK_NS + i - 6 : 0;
+		places.lacked_ns = i <= 5 ? 0 : places.lacked_ns;
 		capture(STDERR_FILENO);
 		places_accept(&places, listener, sizeof(struct place));
-		lines[0] = strlen(captured());
-		ok(places_lack(&places) == (i < 4) && (lines[0] > 0) == (i < 4), "accept: %s",
-		   strerror(lacks));
+		said[i < 5 ? 0 : i - 5] = *captured() != '\0';
+		waits = places_lack(&places);
 		at += LACK_NS - 1;
-		ok(places_lack(&places) == (i < 4), "new clients wait for 0.1 s");
+		waits &= places_lack(&places);
 		at++;
-		ok(!places_lack(&places), "and no longer");
+		ok(waits == (i != 4) && (i > 4 || said[0] == waits) && !places_lack(&places),
+		   "accept: %s: new clients wait for 0.1 s, and there is a line", strerror(lacks));
 	}
-	lacks = EMFILE;
-	for (i = 0; i < 3; i++) { /* now, 10 s later, and 1 ns more */
-		places.lacked_ns = i > 0 ? at : 0;
-		at += i > 0 ? LOG_NS + i - 1 : 0;
-		capture(STDERR_FILENO);
-		places_accept(&places, listener, sizeof(struct place));
-		lines[i] = strlen(captured());
-	}
-	ok(lines[0] > 0 && lines[1] == 0 && lines[2] > 0, "while it lasts there is one line");
+	ok(said[0] && !said[1] && said[2], "while it lasts there is one line in 10 s");
 	lacks = 0;
 	close(listener);
 }
 
-static void test_drops(void)
-{
-	struct client_end c;
-	char byte;
-
-	server_open(1);
-	c = connect_from("127.0.0.1");
-	ok(place_dropped(&places, c.place) == NULL, "a client is not dropped");
-	place_drop(&places, c.place, DROP_FILE);
-	place_drop(&places, c.place, DROP_SILENT);
-	is(place_dropped(&places, c.place),
-	   "no byte of a file within 60 seconds of the last client (-1, --idle-timeout)",
-	   "a client is dropped once");
-	ok(recv(c.fd, &byte, 1, 0) <= 0, "and disconnected");
-	client_close(c);
-	close(listener);
-}
-
-TESTS(test_lists, test_allow, test_room, test_no_need, test_due, test_moved, test_log,
-      test_refusals, test_lack, test_drops)
+TESTS(test_lists, test_allow, test_room, test_due, test_moved, test_log, test_refusals, test_lack)
