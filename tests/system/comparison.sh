@@ -109,6 +109,7 @@ beside '--save and --against: whatever file will not do is an error before anyth
 	done <<-'END'
 		-m send,mmap --save file;--save: file was not written by --save
 		-m send,splice --against plan.tsv;--against: plan.tsv has other runs: its run 2 is -m mmap, not -m splice
+		-m send --save plan.tsv;--save: plan.tsv has other runs: 2 runs a round, not 1
 		--against fifo;--against: fifo has no session of --save
 		--save fifo;cannot write fifo: not a regular file
 		--save dangling;cannot write dangling: No such file or directory
