@@ -26,10 +26,11 @@ beside 'each setting is entered before its runs and not twice, while no connecti
 	prints_nothing cat open
 	jq -es 'map(.comparison // empty) | .[0].runs | map(.setting + .method) == ["asend", "ammap", "bsend", "bmmap"]' out
 ) & later
-beside 'a command that fails ends the comparison, which prints its complete rounds'; ( begin
-	exits 1 settings -n 1 -r 9 --setting 'c=[ "$(grep -c b log)" -lt 3 ] || { echo why; exit 3; }' ../file
-	[ "$(tail -n 2 err | paste -s)" = "why	zcc: round 3, -m sendfile, c: --setting c: its command ended with status 3" ]
-	grep '^2 rounds of 3 runs' out
+beside 'a command that fails ends the comparison, which prints its complete rounds'; ( begin; need jq
+	exits 1 settings --json -n 1 -r 9 --setting 'c=[ "$(grep -c b log)" -lt 3 ] || { echo why; exit 3; }' ../file
+	error='round 3, -m sendfile, c: --setting c: its command ended with status 3'
+	[ "$(tail -n 2 err | paste -s)" = "why	zcc: $error" ]
+	tail -n 2 out | jq -es --arg error "$error" '.[0].error == $error and (.[1] | .comparison.rounds == 2 and .error == $error)'
 	is_now a
 ) & later
 
@@ -104,13 +105,11 @@ beside 'a program that ignores SIGCHLD starts zcc: a first setting that cannot b
 	exits 1 $ALONE env --ignore-signal=CHLD "$zcc" -s 0 -p "$PORT" --congestion reno -n 1 -r 1 --setting 'a=[ ! -e made ]' --setting 'b=touch made' ../tiny
 	tail -n 1 err | grep -x 'zcc: --setting a is not restored: its command ended with status 1'
 ) & later
-beside 'blocked and ignored signals are passed on to the commands of cyclesoak and run_rr as they were'; ( begin
-	for tool in "$loadless $BIN/cyclesoak --idle" "$run_rr"; do
-		"$run_rr" true || [ "$tool" != "$run_rr" ] || continue
-		exits 0 env --default-signal --ignore-signal=CHLD,HUP --block-signal=TERM,CHLD $tool grep -E '^Sig(Ign|Blk)' /proc/self/status
-		grep -E '^SigBlk:.*14000$' out
-		grep -E '^SigIgn:.*10001$' out
-	done
+beside 'blocked and ignored signals are passed on to the command of cyclesoak as they were'; ( begin
+	exits 0 env --default-signal --ignore-signal=CHLD,HUP --block-signal=TERM,CHLD $loadless "$BIN/cyclesoak" --idle \
+	    grep -E '^Sig(Ign|Blk)' /proc/self/status
+	grep -E '^SigBlk:.*14000$' out
+	grep -E '^SigIgn:.*10001$' out
 ) & later
 beside 'what the report has of the interface is that of each run'; ( begin; need ip jq
 	[ -n "$OWN_NETWORK" ] || skip_check 'the network is not its own'

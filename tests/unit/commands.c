@@ -245,12 +245,14 @@ static void test_plan(void)
 	strcpy(c.environment.host, "kernel: 6.1\n");
 	capture_all();
 	compare();
+	c.setup = &(struct gauge_setup){.idle = 1, .profile = true};
 	open_plan(&c);
 	note(&c);
 	for (i = 0; i < c.plan.n; i++)
 		printf("%s, by %s, as run %d\n", plan_name(&c.plan.run[i]),
 		       plan_value(&c.plan.run[i], RUN_INSTRUMENT), c.plan.run[i].reference + 1);
-	printf("kernel %s, mtu %s\n", plan_fact(&c.plan, "kernel"), plan_fact(&c.plan, "mtu"));
+	printf("kernel %s, profile %s\n", plan_fact(&c.plan, "kernel"),
+	       plan_fact(&c.plan, PLAN_PROFILE));
 	expect(captured(), "each command in each setting is a run, which --dry-run names");
 	plan_close(&c.plan);
 	sigaction(SIGUSR1, NULL, &now);

@@ -15,8 +15,10 @@ static struct rounds r;
 static const char *next = ""; /* what comes of the next run: a letter each */
 static char said[32];
 static double precision; /* that is asked for */
+static _Atomic int stop;
 
-/* Makes a run: `.`, or it fails, or its load is Unsafe, or Missing, or the receiver's is unsafe (R). */
+/* Makes a run: `.`, or it fails, or its load is Unsafe, or Missing, or the receiver's is unsafe (R); a signal comes before
+ * or after it is complete (S or E). */
 static const char *once(void *arg, int run, char why[DIE_MAX])
 {
 	const int how = *next != '\0' ? *next++ : '.';
@@ -28,6 +30,9 @@ static const char *once(void *arg, int run, char why[DIE_MAX])
 	sent.host.load = how == 'M' ? NAN : 0.5;
 	sent.host.unsafe = how == 'U' ? UNSAFE_STEAL : how == 'M' ? UNSAFE_BASELINE_BUSY : 0;
 	received.host.unsafe = how == 'R' ? UNSAFE_STEAL : 0;
+	stop = how == 'S' || how == 'E';
+	if (how == 'S')
+		return "interrupted";
 	if (how == 'F') {
 		(void)rounds_repeat(&r, run, NULL, die_line("the server is gone", why));
 		return why;
@@ -41,7 +46,6 @@ static const char *once(void *arg, int run, char why[DIE_MAX])
 static void compare(int runs, int rounds, int retries, bool is_wanted, const char *how)
 {
 	static const struct gauge_setup setup = {.what = "transfer"};
-	static const _Atomic int stop;
 	struct gauge gauge = {.setup = &setup};
 	struct compare_options opt = {.rounds = rounds, .retries = retries, .precision = precision};
 	struct plan plan;
@@ -57,6 +61,7 @@ static void compare(int runs, int rounds, int retries, bool is_wanted, const cha
 	}
 	r = (struct rounds){.comparison = &c, .gauge = &gauge, .stop = &stop, .once = once};
 	next = how;
+	stop = 0;
 	said[0] = '\0';
 	fprintf(stderr, "-- %s%s, --retry %d\n", is_wanted ? "" : "alone, ", how, retries);
 	error = rounds_run(&r, why);
@@ -96,6 +101,17 @@ static void test_hopeless(void)
 	compare(1, 1, 1, false, "MM");
 	expect(captured(),
 	       "--retry: no run is repeated after a round whose loads are not measured, and equal reasons have one line");
+}
+
+static void test_interrupted(void)
+{
+	capture(STDERR_FILENO);
+	compare(2, 3, 1, true, "..S");
+	compare(2, 3, 1, true, "..E");
+	compare(2, 3, 1, true, "...E");
+	compare(1, 1, 1, false, "S");
+	expect(captured(),
+	       "an interrupted comparison has its complete rounds, and repeats nothing");
 }
 
 /* Rounds that are all the same are precise after five. */
@@ -205,4 +221,5 @@ static void test_saved(void)
 	unlink(now);
 }
 
-TESTS(test_retry, test_failures, test_hopeless, test_precision, test_settle, test_saved)
+TESTS(test_retry, test_failures, test_hopeless, test_interrupted, test_precision, test_settle,
+      test_saved)
