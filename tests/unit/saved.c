@@ -149,6 +149,7 @@ static void test_writing(void)
 	plan_open(&p, &trials_kind, 1);
 	plan_set_value(&p.run[0], RUN_WORDS, words);
 	plan_set_value(&p.run[0], RUN_SETTING, "s");
+	p.run[0].reference = 1;
 	plan_set(&p, "title", "%s", "t");
 	f.tcp.retransmits = 3;
 	for (i = 0; i < 2; i++) {
@@ -162,7 +163,8 @@ static void test_writing(void)
 	saved_round_or_die(&saving, &p, NULL);
 	text = file_read_all(path, &size);
 	has(text, "\ntorn\n", "a write begins with a newline where the file has none at its end");
-	has(text, "\t1\tsetting=s\twords=a\\tb\\nc\\\\d\\x1be\\xff\xc3\xa4\tsent=bytes=1 ",
+	has(text,
+	    "\t1\tsetting=s\twords=a\\tb\\nc\\\\d\\x1be\\xff\xc3\xa4\treference=1\tsent=bytes=1 ",
 	    "words are escaped");
 	has(text, "\treceived=bytes=1 ", "either end has its receipt");
 	has(text, "\tfailed=no\\nroute\n", "a run that failed has its reason");
