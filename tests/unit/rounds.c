@@ -18,7 +18,7 @@ static double precision; /* that is asked for */
 static _Atomic int stop;
 
 /* Makes a run: `.`, or it fails, or its load is Unsafe, or Missing, or the receiver's is unsafe (R); a signal comes before
- * or after it is complete (S or E). */
+ * or after it is complete (S or E), or makes it fail (X). */
 static const char *once(void *arg, int run, char why[DIE_MAX])
 {
 	const int how = *next != '\0' ? *next++ : '.';
@@ -30,10 +30,10 @@ static const char *once(void *arg, int run, char why[DIE_MAX])
 	sent.host.load = how == 'M' ? NAN : 0.5;
 	sent.host.unsafe = how == 'U' ? UNSAFE_STEAL : how == 'M' ? UNSAFE_BASELINE_BUSY : 0;
 	received.host.unsafe = how == 'R' ? UNSAFE_STEAL : 0;
-	stop = how == 'S' || how == 'E';
+	stop = how == 'S' || how == 'E' || how == 'X';
 	if (how == 'S')
 		return "interrupted";
-	if (how == 'F') {
+	if (how == 'F' || how == 'X') {
 		(void)rounds_repeat(&r, run, NULL, die_line("the server is gone", why));
 		return why;
 	}
@@ -107,6 +107,7 @@ static void test_interrupted(void)
 {
 	capture(STDERR_FILENO);
 	compare(2, 3, 1, true, "..S");
+	compare(2, 3, 1, true, "..X");
 	compare(2, 3, 1, true, "..E");
 	compare(2, 3, 1, true, "...E");
 	compare(1, 1, 1, false, "S");
