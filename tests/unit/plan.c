@@ -52,6 +52,34 @@ static void test_rounds(void)
 	}
 }
 
+static void begin_json(struct json *j, void *unused)
+{
+	json_report_open(j);
+	json_open(j, "comparison", '{');
+}
+
+/* Each form of the report: no table is read behind its end. */
+static void expect_hopeless(void)
+{
+	static const char *const forms[] = {"text", "a table", "a block", "JSON"};
+	struct compare_options opt = {.precision = 0.007};
+	struct comparison c = {.plan = &p, .opt = &opt, .begin_json = begin_json};
+	int form;
+
+	for (form = 0; form < 4; form++) {
+		c.quiet = form == 1;
+		opt.brief = form == 2;
+		c.json = form == 3;
+		capture(STDOUT_FILENO);
+		comparison_print(&c, NULL);
+		ok(occurrences(
+			   captured(),
+			   "\n--precision 0.7% was not reached in 5 rounds:\n  the error that all "
+			   "rounds share is larger: run longer (-t)\n") == (form == 0),
+		   "a precision that is not reached has a line in text alone: %s", forms[form]);
+	}
+}
+
 /* Rounds that do not vary, then one that does. */
 static void test_precise(void)
 {
@@ -65,6 +93,7 @@ static void test_precise(void)
 	ok(!plan_is_precise(&p, 0.007) && plan_is_hopeless(&p, 0.007) &&
 		   !plan_is_hopeless(&p, 0.009),
 	   "a goal below what all rounds share is never reached");
+	expect_hopeless();
 	ok(plan_is_precise(&p, 0.009), "five rounds whose costs do not vary are precise");
 	add(&p, 0, 0.7, 1000);
 	ok(!plan_is_precise(&p, 0.14), "a round that differs by far makes them imprecise");
