@@ -1,154 +1,203 @@
-/* The part itself, for what it has of its own. */
-#include "lib/load/baseline.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+/* Baselines, and the instrument that soaks, beside soakers, a clock and a kernel that are a script. */
+#include "lib/load/baseline.h"
 
 #include "lib/load/keeper.h"
+#include "lib/load/statistics.h"
 #include "tests/unit/unit.h"
 
-static void test_merge(void)
-{
-	struct baseline a[2] = {
-		{.tasks = 0.01, .spin = 0.9, .spin_sd = 0.02, .speed = 100, .step = 0.003},
-		{.tasks = 0.02, .spin = 0.8, .speed = 50}};
-	struct baseline b[2] = {
-		{.tasks = 0.03, .spin = 0.8, .spin_sd = 0.01, .speed = 80, .step = 0.004},
-		{.tasks = 0.02, .tasks_sd = 0.005, .spin = 0.8, .speed = 50}};
-	struct calibration c = {.cpus.n = 2,
-				.cpu = a,
-				.kind = &by_soaking,
-				.windows = 4,
-				.all = {.tasks = 0.02, .tasks_sd = 0.01, .step = 0.006},
-				.others = 0.015,
-				.profile.time = 5};
-	const struct calibration other = {.cpus.n = 2,
-					  .cpu = b,
-					  .windows = 12,
-					  .all.tasks = 0.03,
-					  .all.step = 0.008,
-					  .others = 0.025,
-					  .profile.time = 4};
-	const double drift = baseline_merge(&c, &other);
+/* Two CPUs that idle, with soakers; the hypervisor takes 0.1 s of each window from the second. */
+static struct machine {
+	double tasks, others; /* the shares of the first window, and of all, that programs have */
+	double seen; /* the part of what the hypervisor takes that a soaker sees; NAN: not known */
+	double spin; /* the share of the time that is left in which the second soaker spins */
+	unsigned unsafe;  /* what disturbs the second window */
+	int64_t boot;     /* the clock that goes on in a suspend */
+	int reads, stops; /* readings, and after how many of them a signal comes */
+	int checks;       /* whether the soakers have ended */
+} the;
 
-	/* Less time to spin and more for tasks are load that the first baseline had not. */
-	ok(near(drift, 0.06) && near(a[0].drift, 0.12) && near(a[1].drift, 0),
-	   "two baselines differ by 6 points of load, and one CPU by 12");
-	ok(near(a[0].tasks, 0.02) && near(a[0].spin, 0.85) && near(a[0].speed, 90),
-	   "the mean of two baselines is between both");
-	ok(near(a[0].spin_sd, 0.05) && near(a[0].tasks_sd, 0.01) && near(a[0].speed_sd, 10) &&
-		   near(a[1].tasks_sd, 0.005) && a[1].spin_sd == 0,
-	   "a standard deviation is the largest of both and of half of the difference");
-	ok(near(c.others, 0.025) && near(c.windows, 12) && c.profile.time == 9 &&
-		   near(c.all.spin_sd, 0.03) && near(c.all.tasks_sd, hypot(0.01 / sqrt(2), 0.005)),
-	   "a mean has the share of others of the busier, and the samples of both; its windows deviate from their mean, and the baselines from it");
-	ok(near(a[0].step, 0.0025) && near(c.all.step, 0.005),
-	   "of two steps the mean is wrong by half of both, for a CPU and for all");
+static const struct cpus two = {2, {0, 1}};
+static _Atomic int stopped;
+
+static uint64_t script_clock(clockid_t clock)
+{
+	return clock == CLOCK_BOOTTIME ? (uint64_t)the.boot : 7;
 }
 
-/* The soakers of two CPUs, whose counts stand still.  No gap is open. */
-static struct soaker *two_soakers(void)
+/* The time of a window that tasks have. */
+static double tasks_in(int window)
 {
-	struct soaker *s = alloc_or_die(1, sizeof(*s) + 2 * sizeof(s->cpu[0]), "soaker");
-
-	s->n = 2;
-	s->keeper = 1; /* no child of this process */
-	s->sees_steal = true;
-	s->cpu[0] = s->cpu[1] = (struct soak_cpu){.last_ns = 1,
-						  .gap_min = UINT64_MAX / 2,
-						  .gap_ns = 2000000000,
-						  .turns = 900,
-						  .dirty_ns = 500000000,
-						  .tasks_ns = 3000000000,
-						  .stolen_ns = 4000000000,
-						  .switches = 5};
-	return s;
+	return 0.25 * (the.others + (window == 0 ? the.tasks : 0.01 * (window % 2)));
 }
 
-static void test_sample(void)
+static void script_count(int i, struct load_sample *c)
 {
-	struct baseline b[2] = {{.spin = 0.9, .speed = 10}, {.spin = 0.8, .speed = 20}};
-	const struct calibration c = {.cpus = {2, {0, 1}}, .cpu = b, .kind = &by_soaking};
-	struct soaker *s = two_soakers();
-	const struct instrument in = {&by_soaking, .soaker = s};
-	struct load_sample at[3] = {{.time = 9}, {.time = 9}, {.time = 9, .tasks = 9}}, sum,
-			   each[2];
+	int k;
 
-	instrument_read(&in, &c.cpus, at, false);
-	sum = baseline_sample(&c, at, -1);
-	each[0] = baseline_sample(&c, at, 0);
-	each[1] = baseline_sample(&c, at, 1);
-	ok(near(each[1].spin, (each[1].time - 2.5) / 0.8) && near(each[1].work, 900 / (0.8 * 20)),
-	   "by its baseline a soaker spun while it had no gap and no wait for memory, and turned");
-	ok(each[0].tasks == 3 && each[0].stolen == 4 && each[0].switches == 5,
-	   "counts of a soaker are in seconds");
-	ok(near(sum.time, each[0].time + each[1].time) &&
-		   near(sum.spin, each[0].spin + each[1].spin) &&
-		   near(sum.work, each[0].work + each[1].work) && sum.tasks == 6 &&
-		   sum.stolen == 8 && sum.switches == 10,
-	   "the sample of all CPUs is the sum of theirs");
-	s->cpu[0].gap_min = 1000;
-	s->sees_steal = false;
-	instrument_read(&in, &c.cpus, at, false);
-	sum = baseline_sample(&c, at, -1);
-	each[0] = baseline_sample(&c, at, 0);
-	ok(isnan(sum.stolen) && !isnan(sum.spin),
-	   "where a thread's clock also lacks interrupts the host's time is not known by it");
-	ok(near(each[0].tasks, each[0].time + 3 - 1e-9) && each[0].spin == 0,
-	   "a gap that is open is the time of a task");
-	free(s);
+	*c = (struct load_sample){.time = 1, .own = 3, .switches = 5, .cut = 2};
+	for (k = 0; k < the.reads - 1; k++) {
+		const double left = 0.25 - tasks_in(k) - 0.1 * i;
+		const double spun = left * (i == 1 ? the.spin : 0.9);
+
+		c->time += 0.25;
+		c->tasks += tasks_in(k);
+		c->spin += spun;
+		c->work += spun * (k == 0 ? 200 : 100);
+		c->stolen += i * the.seen * 0.05355; /* while it spun */
+	}
 }
 
-/*
- * Five seconds of two CPUs that idle: in the first one tasks took half, and the soakers were twice as fast.  From the
- * second CPU the host takes 0.1 s in each window.
- */
-static void windows_of(double seen)
+static int script_times(const struct cpus *cpus, bool whole, cpu_times *times, uint64_t *ns)
 {
-	const int windows = 20;
-	struct soaker *s = two_soakers();
-	const struct instrument in = {&by_soaking, .soaker = s};
-	struct calibration c = {.cpus.n = 2};
-	struct windows *w = windows_start(&in, &c.cpus);
-	struct load_sample at[2] = {{.time = 1, .steal = 7}, {.time = 1, .steal = 9}};
-	struct load_sample *cpu;
 	int i;
 
-	for (w->n = 0; w->n <= windows; w->n++) {
-		const double tasks = w->n < 4 ? 0.5 : 0.01 * (w->n % 2);
-
-		memcpy(&w->at[3 * w->n], at, sizeof(at));
-		at[1].steal += 0.1;
-		at[1].stolen += seen * 0.1 * 0.9 * 0.595; /* that its soaker saw */
-		for (i = 0; i < 2; i++) {
-			const double left = (i == 0 ? 0.25 : 0.15) - 0.25 * tasks;
-
-			cpu = &at[i];
-			cpu->time += 0.25;
-			cpu->tasks += 0.25 * tasks;
-			cpu->spin += 0.9 * left;
-			cpu->work += 0.9 * left * (w->n < 4 ? 200 : 100);
-		}
-	}
-	w->n = windows;
-	windows_store(w, 16, &c);
-	ok(near(c.others, 0.005) && near(c.cpu[0].spin, 0.9) && near(c.cpu[1].speed, 100) &&
-		   c.windows == 16,
-	   "a baseline is that of the last windows");
-	ok(near(c.cpu[1].spin, 0.9) && near(c.cpu[0].spin_sd, 0),
-	   "what the hypervisor took from one CPU is subtracted from the time of that one alone");
-	ok(near(c.all.tasks_sd, 0.005 * sqrt(16. / 15)) && near(c.all.spin_sd, 0) &&
-		   near(c.all.spin, 0.9) && near(c.all.tasks, 0.005),
-	   "the standard deviations of a baseline are those between its windows");
-	ok(baseline_starved(&c) < 0, "a baseline in which every CPU spun is whole");
-	c.cpu[1].spin = 0;
-	ok(baseline_starved(&c) == 1, "a CPU that had no time to spin has no baseline");
-	free(c.cpu);
-	free(w);
-	free(s);
+	*ns = 0;
+	for (i = 0; i <= cpus->n; i++)
+		times[i][CPU_STEAL] = whole ? 7 + i + (i > 0 ? 0.1 * (the.reads - 1) : 0) : NAN;
+	return cpus->n;
 }
 
-static void test_windows(void)
+static void script_limits(struct limits_mark *m)
 {
-	windows_of(1);
-	windows_of(NAN); /* soakers that cannot tell it from interrupts */
+	if (++the.reads == the.stops)
+		stopped = 1;
+	*m = (struct limits_mark){.now = the.reads == 2 ? the.unsafe : 0};
 }
 
-TESTS(test_merge, test_sample, test_windows)
+#define clock_ns(clock) script_clock(clock)
+#define sleep_ns(ns)    (the.boot += (int64_t)(ns))
+#define soaker_start(s, cpus, wait, parks, h)                                                      \
+	(*(s) = NULL, text_of("wait %g, park %d", wait, parks))
+#define soaker_stop(s)                         (the.reads = -1)
+#define soaker_check_or_die(s)                 (the.checks += (s)->whole)
+#define soaker_limits(s, m)                    script_limits(m)
+#define soak_count(s, i, c)                    script_count(i, c)
+#define cpu_times_read(cpus, whole, times, ns) script_times(cpus, whole, times, ns)
+#define profile_read(p, counts)                ((counts)->n[0] = 10 * the.reads)
+#include "lib/load/baseline.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+#include "lib/load/soaking.c"  /* NOLINT(bugprone-suspicious-include): this, too */
+
+static void show(const char *what, const void *doubles, size_t size)
+{
+	const double *d = doubles, *end = d + size / sizeof(*d);
+
+	printf("%s:", what);
+	for (; d < end; d++)
+		printf(" %.5g", near(*d, 0) ? 0 : *d);
+	printf("\n");
+}
+
+static void show_baselines(const struct calibration *c)
+{
+	int i;
+
+	printf("%g windows, others %g, unsafe %x, taken at %g s, %g samples, starved: %d\n",
+	       c->windows, c->others, c->unsafe, 1e-9 * (double)c->taken_ns, c->profile.n[0],
+	       baseline_starved(c));
+	show("all", &c->all, sizeof(c->all));
+	for (i = 0; i < c->cpus.n; i++)
+		show(text_of("CPU %d", c->cpus.id[i]), &c->cpu[i], sizeof(c->cpu[i]));
+}
+
+static void show_sample(const char *what, const struct load_sample *s)
+{
+	printf("%x, %g samples, ", s->limits.now, s->profile.n[0]);
+	show(what, s, offsetof(struct load_sample, limits));
+}
+
+static struct instrument soakers(void)
+{
+	struct instrument in = {.kind = &by_soaking,
+				.soaker = two_empty_soakers(),
+				.profile = (struct profile *)&the};
+
+	in.soaker->whole = true;
+	return in;
+}
+
+/* Five windows of which four are stored. */
+static void measure(const struct machine *machine, struct calibration *c)
+{
+	const struct instrument in = soakers();
+	struct windows *w;
+	int k;
+
+	the = *machine;
+	*c = (struct calibration){.cpus = two};
+	w = windows_start(&in, &c->cpus);
+	for (k = 0; k < 5; k++)
+		windows_add(w);
+	windows_store(w, 4, c);
+	free(w);
+}
+
+static void test_baselines(void)
+{
+	static const struct machine rows[] = {
+		{.tasks = 0.5, .seen = 1, .spin = 0.9},
+		{.tasks = 0.5, .seen = NAN, .spin = 0.9},
+		{.others = 0.1, .seen = 1, .spin = 0.05, .unsafe = UNSAFE_SCHEDULER},
+		{.seen = 1, .unsafe = UNSAFE_CPU_OFFLINE},
+	};
+	struct calibration c[LENGTH(rows)];
+	struct load_sample at[3] = {{.time = 9}}, one;
+	const struct instrument in = soakers();
+	size_t i;
+	int k;
+
+	capture(STDOUT_FILENO);
+	for (i = 0; i < LENGTH(rows); i++) {
+		measure(&rows[i], &c[i]);
+		c[i].all.step = c[i].cpu[1].step = 0.003 + (double)i / 2000;
+		show_baselines(&c[i]);
+	}
+	the = rows[0];
+	the.reads = 1;
+	instrument_read(&in, &two, at, false);
+	for (k = -1; k < 2; k++) {
+		show_sample("read", &at[k + 1]);
+		one = baseline_sample(&c[0], at, k);
+		show_sample(text_of("CPU %d", k), &one);
+	}
+	for (i = 0; i < 2; i++) {
+		c[i].kind = i == 0 ? &by_soaking : &by_idle_time;
+		printf("drift %.5g\n", baseline_merge(&c[i], &c[2]));
+		show_baselines(&c[i]);
+	}
+	one = baseline_sample(&c[1], at, -1);
+	show_sample("idle time", &one);
+	for (i = 0; i < LENGTH(rows); i++)
+		free(c[i].cpu);
+	baseline_none(&in, &c[0]);
+	show_baselines(&c[0]);
+	free(c[0].cpu);
+	expect(captured(), "baselines of four windows, samples by them, and the means of two");
+}
+
+static void test_measure(void)
+{
+	const struct instrument in = soakers();
+	struct calibration c = {.cpus = two};
+	int i;
+
+	the = (struct machine){.seen = 1, .spin = 0.9, .boot = 1000000000};
+	ok(baseline_measure(&in, &c, 8, NULL) && c.windows == 8 && c.taken_ns == 3000000000 &&
+		   the.checks == 9,
+	   "a baseline takes a quarter of the time of a load, and has the time of its end");
+	free(c.cpu);
+	the = (struct machine){.seen = 1, .spin = 0.9, .stops = 4};
+	ok(!baseline_measure(&in, &c, 8, &stopped) && the.reads == 4, "a signal ends a baseline");
+	ok(baseline_windows(1) == 4 && baseline_windows(99) == 20, "a baseline takes 1 to 5 s");
+	for (i = 0; i < 4; i++) {
+		c.taken_ns = i < 3 ? 5 : 0;
+		the.boot = 5 + OLD_NS + i - 1;
+		ok(baseline_is_old(&c) == (i == 2),
+		   "a baseline is old after more than an hour, but not that of a file: %d", i);
+	}
+	is(by_soaking.start(&(struct instrument){.wait = 3, .parks = true}, &two), "wait 3, park 1",
+	   "soakers start as the instrument says, or say why not");
+	by_soaking.stop(NULL);
+	ok(the.reads == -1, "soakers are stopped");
+}
+
+TESTS(test_baselines, test_measure)
