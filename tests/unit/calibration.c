@@ -41,12 +41,13 @@ static void store_windows(int n, struct calibration *c)
 
 /* The part itself, beside that machine. */
 #define sysconf(what)      2
-#define limits_warn(whole) warnx("limits of %s", (whole) ? "all" : "some")
+#define NOTE(...)          fprintf(stderr, __VA_ARGS__)
+#define limits_warn(whole) NOTE("limits of %s, ", (whole) ? "all" : "some")
 #define soaker_start(s, cpus, wait, parks, h)                                                      \
 	(*(s) = NULL, *(h) = (struct lock_holder){.pid = -1},                                      \
-	 warnx("start, wait %g%s", wait, (parks) ? ", park" : ""), the.why)
-#define soaker_stop(s)          warnx("stop")
-#define windows_start(in, cpus) (warnx("by %s", (in)->kind->name), start_windows(cpus))
+	 NOTE("start, wait %g%s, ", wait, (parks) ? ", park" : ""), the.why)
+#define soaker_stop(s)          NOTE("stop\n")
+#define windows_start(in, cpus) (NOTE("by %s, ", (in)->kind->name), start_windows(cpus))
 #define windows_add(w)          add_window(w)
 #define windows_store(w, n, c)  store_windows(n, c)
 #include "lib/load/calibration.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */

@@ -66,27 +66,32 @@ static void test_find(void)
 /* Which groups are beside it, and above. */
 static void test_shared(void)
 {
-	struct cpu_cgroup g = {.root = "/r", .own = "/"};
+	static const struct {
+		const char *title;
+		ino_t inode;
+		struct cpu_cgroup g;
+		const char *has;
+		bool shared, root;
+	} rows[] = {
+		{"no namespaces", 0, {.own = "/"}, NULL, false, false},
+		{"the root of v1", 0xEFFFFFFBu, {.own = "/"}, "/r/release_agent", false, true},
+		{"what looks like it", 0xEFFFFFFCu, {.own = "/"}, NULL, true, false},
+		{"a group of v1", 0xEFFFFFFBu, {.own = "/a"}, NULL, true, false},
+		{"the root of v2", 0xEFFFFFFBu, {.own = "/", .v2 = true}, NULL, false, true},
+		{"no group", 0xEFFFFFFBu, {.v2 = true}, "/r/cgroup.type", false, false},
+	};
+	struct cpu_cgroup g;
+	size_t i;
 
-	ok(!cpu_cgroup_is_shared(&g), "the root's group is not shared");
-	the.inode = 0xEFFFFFFBu;
-	ok(!cpu_cgroup_is_shared(&g),
-	   "the root of the first namespace of control groups is not shared");
-	the.inode++;
-	ok(cpu_cgroup_is_shared(&g), "what looks like the root in another namespace is shared");
-	the.inode--;
-	strcpy(g.own, "/a");
-	ok(cpu_cgroup_is_shared(&g), "a group below the root is shared");
-	g.own[0] = '\0';
-	ok(!cpu_cgroup_is_shared(&g), "where no group was found nothing is shared");
-	the.has = "/r/release_agent";
-	ok(cpu_cgroup_sees_root(&g), "cgroup v1: the root has a release agent");
-	the.has = NULL;
-	ok(!cpu_cgroup_sees_root(&g), "cgroup v1: and no other group");
-	g.v2 = true;
-	ok(cpu_cgroup_sees_root(&g), "cgroup v2: the root has no type");
-	the.has = "/r/cgroup.type";
-	ok(!cpu_cgroup_sees_root(&g), "cgroup v2: and other groups have one");
+	for (i = 0; i < LENGTH(rows); i++) {
+		g = rows[i].g;
+		strcpy(g.root, "/r");
+		the.inode = rows[i].inode;
+		the.has = rows[i].has;
+		ok(cpu_cgroup_is_shared(&g) == rows[i].shared &&
+			   cpu_cgroup_sees_root(&g) == rows[i].root,
+		   "whether others share a group, and it is the root: %s", rows[i].title);
+	}
 }
 
 /* Makes a file in the working directory. */

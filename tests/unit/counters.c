@@ -131,7 +131,22 @@ static void test_connection(void)
 {
 	const struct tcp_figures all = {1,  2,  2,   4,  5,  6,  77, 7,  31, 10,
 					11, 12, 104, 14, 15, 16, 17, 18, 19};
+	static const struct {
+		const char *title;
+		uint64_t acked;
+		double sent, got, want;
+		int fd;
+		bool mptcp, known;
+	} rows[] = {
+		{"nothing was acknowledged", 0, 0, 0, NAN, 0, true, true},
+		{"Multipath TCP of one subflow", 2, 2, 100, 2, 0, true, true},
+		{"Multipath TCP that is not asked for", 2, 2, 100, 1, 0, false, true},
+		{"a second subflow received", 2, 2, 101, 2, 0, true, false},
+		{"a second subflow sent", 2, 3, 100, 3, 0, true, false},
+		{"no TCP_INFO", 2, 3, 100, NAN, -1, true, false},
+	};
 	struct tcp_figures t;
+	size_t i;
 
 	info = (struct tcp_info){.tcpi_total_retrans = 1,
 				 .tcpi_data_segs_out = 2,
@@ -158,26 +173,15 @@ static void test_connection(void)
 	tcp_figures_read(0, false, &t);
 	ok(same(&t, &all, sizeof(t)), "each figure of a connection is that of TCP_INFO");
 	info.tcpi_min_rtt = UINT32_MAX;
-	info.tcpi_bytes_acked = 0;
-	tcp_figures_read(0, true, &t);
-	ok(t.min_rtt == 0 && isnan(t.acked) && t.rtt == 4,
-	   "what the kernel does not know yet is 0, or unknown");
-	sent = 2;
-	got = 100;
-	info.tcpi_bytes_acked = 2;
-	tcp_figures_read(0, true, &t);
-	ok(t.acked == 2 && t.rtt == 4, "Multipath TCP of one subflow has its figures");
-	tcp_figures_read(0, false, &t);
-	ok(t.acked == 1, "which other TCP does not look for");
-	got++;
-	tcp_figures_read(0, true, &t);
-	ok(t.acked == 2 && isnan(t.rtt), "of several, those of the first are not the connection's");
-	got--;
-	sent++;
-	tcp_figures_read(0, true, &t);
-	ok(t.acked == 3 && isnan(t.rtt), "in either direction");
-	tcp_figures_read(-1, true, &t);
-	ok(isnan(t.acked) && isnan(t.rtt), "a socket without TCP_INFO has none");
+	for (i = 0; i < LENGTH(rows); i++) {
+		info.tcpi_bytes_acked = rows[i].acked;
+		sent = rows[i].sent;
+		got = rows[i].got;
+		tcp_figures_read(rows[i].fd, rows[i].mptcp, &t);
+		ok((t.acked == rows[i].want || (isnan(t.acked) && isnan(rows[i].want))) &&
+			   (rows[i].known ? t.rtt == 4 && t.min_rtt == 0 : isnan(t.rtt)),
+		   "what is known of a connection: %s", rows[i].title);
+	}
 }
 
 /* Of structs of two numbers, with another behind them. */
