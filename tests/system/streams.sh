@@ -36,13 +36,6 @@ beside '-B of zcs and of zcc: threads are bound to these CPUs one after the othe
 	zcc_ends held 143 TERM
 	prints '1:0 to 1 2:1 to 0 3:0 to 1 4:1 to 1' eval "sed -nE 's/^ +([1-4]) +([0-9] to [0-9]) +[0-9,]+ .*/\\1:\\2/p' held.out | xargs"
 ) & later
-beside '-P 2, one receipt of two: the report has its figures and a line, exit 1'; ( begin
-	start_peer -n 2 -r 'bytes=1 seconds=2 load=0.5 cpus=2'
-	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 ../tiny
-	says '^zcc: 1 of 2 streams has no receipt$'
-	grep -q "^    the receiver's figures omit 1 of 2 streams, " out
-	[ "$(bytes_of out)" = '2 1' ]
-) & later
 beside 'zcs -1: all that come together are served, also 100 that -t lets send nothing, then exit 0'
 ( begin
 	start_zcs -1

@@ -88,4 +88,31 @@ static void test_names(void)
 	   "a file's name may look like the SIZE that -w of iperf3 takes");
 }
 
-TESTS(test_entries, test_many, test_unreadable, test_names)
+/* Of words that layers below cannot compress or share half of the bits are set, and no two are the same. */
+static void test_builtin(void)
+{
+	enum { WORDS = BUILTIN_SIZE / 8 };
+	static uint64_t word[BUILTIN_FILES][WORDS];
+	struct fileset set;
+	uint64_t bits = 0;
+	size_t i, k, same = 0;
+
+	fileset_open(&set, NULL, 0);
+	fileset_preload(&set);
+	for (i = 0; i < set.n && set.n == BUILTIN_FILES; i++) {
+		memcpy(word[i], set.file[i].data, sizeof(word[i]));
+		for (k = 0; k < WORDS; k++) {
+			bits += (unsigned)__builtin_popcountll(word[i][k]);
+			same += word[i][k] == word[i][(k + 1) % WORDS] ||
+				(i > 0 && word[i][k] == word[i - 1][k]);
+		}
+	}
+	ok(same == 0 && fabs((double)bits / (64.0 * WORDS * BUILTIN_FILES) - 0.5) < 0.001,
+	   "the built-in files differ, and do not compress");
+	ok(set.builtin && set.skipped == 0 && set.entries == BUILTIN_FILES &&
+		   set.bytes == (uint64_t)BUILTIN_FILES * BUILTIN_SIZE,
+	   "the built-in set has all of them");
+	fileset_close(&set);
+}
+
+TESTS(test_entries, test_many, test_unreadable, test_names, test_builtin)

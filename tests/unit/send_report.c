@@ -59,6 +59,10 @@ static void test_text(void)
 
 static void test_without_load(void)
 {
+	init("-P2");
+	res.receipts = 1;
+	has(report_text(), "figures omit 1 of 2 streams, as they",
+	    "a receipt of two has its own figures");
 	init("-P1");
 	stream[0].has_receipt = false;
 	set.builtin = true;
