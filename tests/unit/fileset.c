@@ -1,6 +1,10 @@
 #include <sys/resource.h>
 
 #include "lib/net/wire.h"
+
+static long pages; /* of this host's memory; 0: as many as it has */
+
+#define sysconf(name) (pages > 0 ? pages : (sysconf)(name))
 #include "lib/send/fileset.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 #include "tests/unit/unit.h"
 
@@ -82,6 +86,25 @@ static void test_unreadable(void)
 	close(fd);
 }
 
+/* Without a file there is nothing to read. */
+static void preload_bytes(void *bytes)
+{
+	pages = 400;
+	fileset_preload(&(struct fileset){.bytes = *(uint64_t *)bytes});
+	exit(EXIT_SUCCESS);
+}
+
+static void test_memory(void)
+{
+	uint64_t bytes = 100 * (uint64_t)getpagesize();
+
+	ok(died(preload_bytes, &bytes) == EXIT_SUCCESS, "a quarter of the memory is preloaded");
+	bytes++;
+	ok(died(preload_bytes, &bytes) == EXIT_FAILURE &&
+		   strstr(printed, "more than a quarter of this host's memory"),
+	   "more than a quarter is an error");
+}
+
 static void test_names(void)
 {
 	ok(is_size("1m") && is_size("20G") && !is_size("1mm") && !is_size("m") && !is_size("x1"),
@@ -115,4 +138,4 @@ static void test_builtin(void)
 	fileset_close(&set);
 }
 
-TESTS(test_entries, test_many, test_unreadable, test_names, test_builtin)
+TESTS(test_entries, test_many, test_unreadable, test_memory, test_names, test_builtin)

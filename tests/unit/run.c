@@ -15,7 +15,7 @@
 /* The port that a connection to a socket that listens has as the stream of that number, and how much may wait to be sent. */
 static int port_of(uint64_t pace, int cport, int number, int *limit)
 {
-	const struct send_options opt = {.pace = pace};
+	const struct send_options opt = {.pace = pace, .source = number != 0 ? "127.0.0.1" : NULL};
 	const struct run run = {.opt = &opt, .cport = cport};
 	struct target t = {.addr_len = sizeof(struct sockaddr_in)};
 	struct sockaddr_in own = {.sin_port = 0};
@@ -28,6 +28,9 @@ static int port_of(uint64_t pace, int cport, int number, int *limit)
 	fd = target_connect(&t, &run, number, &sock);
 	if (fd < 0 || fd != sock)
 		abort();
+	ok(sock_get(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT) == (number < 0) &&
+		   sock_get(fd, SOL_SOCKET, SO_REUSEADDR) == (cport > 0 && number >= 0),
+	   "connections may have the same port, and an own one may rest: %d", cport > 0);
 	*limit = sock_get(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT);
 	getsockname(fd, (struct sockaddr *)&own, &t.addr_len);
 	close(fd);

@@ -2,13 +2,42 @@
 #include "lib/send/sender.h"
 
 #include <pthread.h>
+#include <signal.h>
 
+#include "lib/net/socket.h"
+#include "lib/report/usage.h"
 #include "tests/unit/unit.h"
 
 #define MOST 3000001 /* bytes of the file: several windows of a sender that is one of four */
 
 static unsigned char file[MOST], got[2 * MOST + 1];
-static _Atomic int stop;
+static _Atomic int halted;
+
+/* A user who may pin no more. */
+static struct {
+	int refused;      /* sends to come that the kernel has no memory for */
+	int waits, stops; /* how often was waited for some, and at which wait the time is up */
+} pins;
+
+static ssize_t try_send(int fd, const void *data, size_t n, int flags)
+{
+	if ((flags & MSG_ZEROCOPY) == 0 || pins.refused == 0)
+		return send(fd, data, n, flags);
+	pins.refused--;
+	errno = ENOBUFS;
+	return -1;
+}
+
+static int wait_for(struct pollfd *p, nfds_t n, int ms)
+{
+	if (++pins.waits == pins.stops)
+		halted = TIME_UP;
+	return poll(p, n, pins.stops > 0 ? 0 : ms);
+}
+
+#define send try_send
+#define poll wait_for
+#include "lib/send/sender.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 static void *receive(void *sock)
 {
@@ -26,7 +55,7 @@ static int open_pair(struct sender *s, const char *method, uint64_t chunk)
 	int listener, sock = listen_and_connect(&listener), peer = accept(listener, NULL, NULL);
 
 	close(listener);
-	sender_open(s, &send_methods[method_place(method)], sock, chunk, 4, &stop);
+	sender_open(s, &send_methods[method_place(method)], sock, chunk, 4, &halted);
 	return peer;
 }
 
@@ -90,10 +119,10 @@ static void test_waits(const char *method, int fd)
 		s.method->await(&s);
 	ok(s.method->await == NULL || now_ns() - from > WAIT_MS * 1000000 / 2,
 	   "-m %s waits for completions", method);
-	stop = TIME_UP;
+	halted = TIME_UP;
 	ok(sender_send(&s, fd, 0, 1) == 0 && s.bytes == 1, "-m %s sends nothing after a stop",
 	   method);
-	stop = 0;
+	halted = 0;
 	shutdown(s.sock, SHUT_WR);
 	close(peer);
 	from = now_ns();
@@ -103,6 +132,43 @@ static void test_waits(const char *method, int fd)
 	   "-m %s does not spin on a connection that both ends have closed", method);
 	sender_close(&s);
 	ok(mapped_bytes() == mapped, "-m %s: a sender gives its memory back", method);
+}
+
+struct blocked {
+	struct sender s;
+	int fd;
+	uint64_t cpu_ns; /* that sending took */
+};
+
+static void *send_blocked(void *arg)
+{
+	struct blocked *b = arg;
+	const uint64_t from = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	sender_send(&b->s, b->fd, 0, MOST);
+	b->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - from;
+	return NULL;
+}
+
+/* A peer that reads nothing for 0.2 s: what is waited for takes no CPU time. */
+static void test_blocked(const char *method, int fd)
+{
+	struct blocked b = {.fd = fd};
+	const int peer = open_pair(&b.s, method, 0);
+	pthread_t thread;
+
+	sock_set(b.s.sock, SOL_SOCKET, SO_SNDBUF, 10000);
+	if (pthread_create(&thread, NULL, send_blocked, &b) != 0)
+		abort();
+	sleep_ns(200000000);
+	halted = TIME_UP;
+	shutdown(b.s.sock, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	halted = 0;
+	ok(b.cpu_ns < 100000000 && b.s.bytes < MOST,
+	   "-m %s just waits while the peer reads nothing", method);
+	close(peer);
+	sender_close(&b.s);
 }
 
 /* A directory cannot be read.  Then a file that is shorter than it was, within its last page or by more. */
@@ -143,6 +209,7 @@ static void test_methods(void)
 		file[i] = (unsigned char)(i * i / 509);
 	if (write(fd, file, MOST) != MOST)
 		abort();
+	signal(SIGPIPE, SIG_IGN); /* as in the programs */
 	while ((method = next_of(&list)) != NULL) {
 		if (died(try_method, (void *)method) != 0 && printed[0] != '\0') {
 			skip(method, "the kernel lacks it");
@@ -154,6 +221,7 @@ static void test_methods(void)
 				test_send(method, fd, cases[i][0], cases[i][1], true);
 		}
 		test_waits(method, fd);
+		test_blocked(method, fd);
 		test_failures(method, fd);
 	}
 	close(fd);
@@ -186,7 +254,7 @@ static void test_sizes(void)
 	for (i = 0; i < LENGTH(cases); i++) {
 		sender_open(&s, &send_methods[method_place(cases[i].method)],
 			    socket(AF_INET, SOCK_STREAM, 0), cases[i].chunk, cases[i].streams,
-			    &stop);
+			    &halted);
 		ok(s.chunk == cases[i].want && s.slots == cases[i].slots,
 		   "-m %s -b %ju -P %d: %ju bytes, %u buffers", cases[i].method,
 		   (uintmax_t)cases[i].chunk, cases[i].streams, (uintmax_t)s.chunk, s.slots);
@@ -204,17 +272,44 @@ static void test_failed(void)
 		     {EPIPE, TIME_UP, false},
 		     {EPIPE, 2, false},
 		     {EIO, 2, true}};
-	struct sender s = {.stop = &stop};
+	struct sender s = {.stop = &halted};
 	size_t i;
 
 	for (i = 0; i < LENGTH(cases); i++) {
-		stop = cases[i].why;
+		halted = cases[i].why;
 		errno = cases[i].error;
 		ok(sender_failed(&s) == cases[i].failed,
 		   "%s after a stop by %d is a failure, or is none", strerror(cases[i].error),
 		   cases[i].why);
 	}
-	stop = 0;
+	halted = 0;
+}
+
+/* Sends that the kernel lacks memory for wait for those under way, until a stop; without any they fail. */
+static void test_pinned(void)
+{
+	static const struct {
+		int refused, incomplete, stops, sent, waits;
+	} rows[] = {{3, 1, 99, 1, 3}, {3, 0, 99, -1, 0}, {9, 1, 2, 0, 2}};
+	const int fd = memfd_create("file", 0);
+	struct sender s;
+	size_t i;
+	int peer;
+
+	for (i = 0; i < LENGTH(rows) && ftruncate(fd, 1) == 0; i++) {
+		peer = open_pair(&s, "zerocopy", 0);
+		s.zerocopy.incomplete = rows[i].incomplete;
+		pins.refused = rows[i].refused;
+		pins.stops = rows[i].stops;
+		pins.waits = 0;
+		ok(sender_send(&s, fd, 0, 1) == rows[i].sent && pins.waits == rows[i].waits,
+		   "-m zerocopy without memory for %d sends, %d under way", rows[i].refused,
+		   rows[i].incomplete);
+		halted = pins.refused = pins.stops = 0;
+		close(peer);
+		sender_close(&s);
+	}
+	close(fd);
 }
 
 static int awaited; /* how often a sender waited for completions */
@@ -230,14 +325,14 @@ static void await(struct sender *s)
 static void test_abandoned(void)
 {
 	static const struct send_method method = {.await = await};
-	struct sender s = {.method = &method, .stop = &stop, .zerocopy.incomplete = 1};
+	struct sender s = {.method = &method, .stop = &halted, .zerocopy.incomplete = 1};
 
-	stop = TIME_UP;
+	halted = TIME_UP;
 	s.interrupt_ns = 1;
 	sender_finish(&s);
 	ok(awaited == 3 && !sender_is_abandoned(&s),
 	   "after -t a sender waits until the kernel owns no buffer");
-	stop = 15;
+	halted = 15;
 	s.zerocopy.incomplete = 1;
 	sender_finish(&s);
 	ok(awaited == 3, "a signal has one limit for the receipt and the completions");
@@ -246,4 +341,4 @@ static void test_abandoned(void)
 	   "a signal gives the end of a stream some time");
 }
 
-TESTS(test_methods, test_sizes, test_failed, test_abandoned)
+TESTS(test_methods, test_sizes, test_failed, test_pinned, test_abandoned)
