@@ -1,7 +1,56 @@
-/* The part itself, for its tables. */
-#include "lib/load/limits.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+#include "lib/load/limits.h"
 
+#include <dirent.h>
+
+#include "lib/base/proc.h"
+#include "lib/load/keeper.h"
 #include "tests/unit/unit.h"
+
+/* Processes of another machine, by their pid: the CPU time that each has had at first, and 200 ms later. */
+static const struct {
+	const char *name;
+	unsigned ms[2];
+} processes[] = {
+	{NULL, {0, 150}},        {"init", {40, 61}}, {"burn", {5000, 5100}},
+	{SOAKER_NAME, {0, 190}}, {NULL, {0, 120}},   {"less", {100, 180}},
+};
+
+static struct {
+	int first, next;
+	unsigned slept; /* in ms */
+} the;
+
+static struct dirent *script_process(void)
+{
+	static struct dirent e;
+
+	snprintf(e.d_name, sizeof(e.d_name), the.next > 0 ? "%d" : "self", the.next);
+	return ++the.next > (int)LENGTH(processes) ? NULL : &e;
+}
+
+static void script_time(clockid_t pid, struct timespec *t)
+{
+	const unsigned ms = processes[pid].ms[the.slept > 0];
+
+	*t = (struct timespec){ms / 1000, ms % 1000 * 1000000L};
+}
+
+static int script_name(const char *path, char *name)
+{
+	const char *is = processes[atoi(path + strlen("/proc/"))].name;
+
+	return is != NULL && strstr(path, "/comm") != NULL ? strcpy(name, is) == NULL : -1;
+}
+
+#define opendir(path)                    (the.next = the.first, (DIR *)&the)
+#define readdir(d)                       script_process()
+#define closedir(d)                      (the.next = -1)
+#define clock_getcpuclockid(pid, clock)  (*(clock) = (pid), 0)
+#define clock_gettime(clock, t)          script_time(clock, t)
+#define file_read_line(path, name, size) script_name(path, name)
+#define clock_ns(clock)                  (1000000ull * the.slept)
+#define sleep_ns(ns)                     (the.slept += (ns) / 1000000)
+#include "lib/load/limits.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 static void test_names(void)
 {
@@ -56,26 +105,27 @@ static void test_unmeasured(void)
 
 static void test_between(void)
 {
-	const struct limits_mark before = {.lost = 3, .moved = 4, .stops = 5};
+	static const struct limits_mark before = {.lost = 3, .moved = 4, .stops = 5};
 	const struct {
-		struct limits_mark to;
-		unsigned unsafe;
-	} cases[] = {
-		{before, 0},
-		{{UNSAFE_WEIGHT, .lost = 3, .moved = 4, .stops = 5}, UNSAFE_WEIGHT},
-		{{.lost = 4, .moved = 4, .stops = 5}, UNSAFE_CPU_OFFLINE},
-		{{.lost = 3, .moved = 5, .stops = 5}, UNSAFE_SOAKER_MOVED},
-		{{.lost = 3, .moved = 4, .stops = 6}, UNSAFE_SOAKER_STOPPED},
-	};
+		unsigned unsafe, lost, moved, stops, now;
+	} rows[] = {{0, 3, 4, 5, 0},
+		    {UNSAFE_WEIGHT, 3, 4, 5, UNSAFE_WEIGHT},
+		    {UNSAFE_CPU_OFFLINE, 4, 4, 5, 0},
+		    {UNSAFE_SOAKER_MOVED, 3, 5, 5, 0},
+		    {UNSAFE_SOAKER_STOPPED, 3, 4, 6, 0}};
+	struct limits_mark to;
 	size_t i;
 
-	for (i = 0; i < LENGTH(cases); i++)
-		ok(limits_between(&before, &cases[i].to) == cases[i].unsafe &&
-			   limits_between(&cases[i].to, &before) == cases[i].unsafe,
+	for (i = 0; i < LENGTH(rows); i++) {
+		to = (struct limits_mark){rows[i].now, rows[i].lost, rows[i].moved, rows[i].stops};
+		ok(limits_between(&before, &to) == rows[i].unsafe &&
+			   limits_between(&to, &before) == rows[i].unsafe,
 		   "what held at one end or happened meanwhile is a reason: %s",
-		   limits_format(cases[i].unsafe));
-	ok(limits_steal(NAN) == 0, "a steal that is not known is no reason");
-	ok(limits_steal(0.0101) == UNSAFE_STEAL, "a steal of more than 1 %% is a reason");
+		   limits_format(rows[i].unsafe));
+	}
+	ok(limits_steal(NAN) == 0 && limits_steal(0.01) == 0 &&
+		   limits_steal(0.0101) == UNSAFE_STEAL,
+	   "a steal of more than 1 %% is a reason, one that is not known is none");
 }
 
 /* Two loads, one after the other, a thousand times: so many lines have a part. */
@@ -105,6 +155,8 @@ static void test_printed(void)
 	says(all, steal, steal | moved, "(steal)", 1, "a reason is printed once while it lasts");
 	says(all, steal, steal | moved, "moved", SAY_MOST,
 	     "a reason that comes and goes has ten lines");
+	says(all, 0, UNSAFE_CPU_OFFLINE, "the load is not measured: a measured CPU", SAY_MOST,
+	     "a CPU that is away, of which there is no load, has a line");
 	says(once, 0, moved, "moved", 1, "with one line a reason, one that comes again has none");
 	says(all, 0, UNSAFE_CALIBRATION,
 	     text_of("the load is not measured: %s", no_load_text("negative")), SAY_MOST,
@@ -135,4 +187,22 @@ static void test_thread(void)
 	   "a thread prints a line that may advise --idle");
 }
 
-TESTS(test_printed, test_names, test_unmeasured, test_between, test_thread)
+static void test_busiest(void)
+{
+	static const char *const from[] = {"burn (pid 2), 50%", "burn (pid 2), 50%",
+					   "burn (pid 2), 50%", "less (pid 5), 40%",
+					   "less (pid 5), 40%", "less (pid 5), 40%"};
+
+	for (the.first = 6; the.first >= 0; the.first--) {
+		the.slept = 0;
+		is(busiest_find(),
+		   the.first == 6
+			   ? ""
+			   : text_of("; the busiest program was %s of a CPU", from[the.first]),
+		   "of processes from %d on that with most CPU time is named, if it is no soaker",
+		   the.first);
+		ok(the.slept == 200 && the.next == -1, "processes are watched for a while");
+	}
+}
+
+TESTS(test_printed, test_names, test_unmeasured, test_between, test_thread, test_busiest)

@@ -60,8 +60,9 @@ static void test_loads(void)
 		 .to = {.time = 5, .spin = 2, .work = 1.5}, .load = 0.98 - 0.5 * 0.85 / 0.8,
 		 .slowed = 0.25},
 		{"in no time there cannot be a load", .to.time = 1, .load = NAN, .half = NAN},
-		{"a load far below 0 is none, and has that reason", .to = {.time = 3, .spin = 6},
-		 .load = NAN, .half = NAN, .unsafe = UNSAFE_CALIBRATION},
+		{"a load far below 0 is none, and has that reason, too",
+		 .to = {.time = 3, .spin = 6, .limits.moved = 1}, .load = NAN, .half = NAN,
+		 .unsafe = UNSAFE_CALIBRATION | UNSAFE_SOAKER_MOVED},
 		{"a baseline of which tasks had 29 % makes a load unsafe", busy,
 		 .to = {.time = 3, .spin = 1}, .load = 0.21, .unsafe = UNSAFE_BASELINE_BUSY},
 		{"a baseline of which tasks had more than 30 % leaves only the reason", full,
@@ -153,6 +154,9 @@ static void test_parts(void)
 	ok(near(l.load, 0.96 - 0.5) && l.seconds == 4 && l.cpus == 1 && l.tasks == 0,
 	   "one CPU has its own seconds and baseline; the share of tasks is never below 0");
 	ok(l.unsafe == UNSAFE_BASELINE_BUSY, "a CPU that was busy is unsafe where all were not");
+	ok(instrument_named("soak") == &by_soaking && instrument_named("idle") == &by_idle_time &&
+		   instrument_named("other")->name[0] == '\0',
+	   "an instrument is found by its name, and one of a newer version has none");
 	to.spin = to.work = 0;
 	load_between(&c, &from, &to, -1, &l);
 	ok(near(l.load, 0.98) && l.slowed == 0, "what had no time to spin is not slowed");
