@@ -131,14 +131,4 @@ it 'zcc and zcs, each with a time-out of a second, stopped for 2 s: both ends ag
 		    $longest >= 2 and length <= (last.end - $longest) / 0.2 + 3' $end
 	done
 ); ok
-it '--request: zcc with a time-out of a second stopped for 2 s: no request fails'; ( begin
-	start_zcs --reply
-	start_zcc sender --request 1k -t 5 -P 4 --timeout 1
-	wait_until counts -gt 4 threads_of $sender
-	kill -STOP $sender
-	sleep 2
-	kill -CONT $sender
-	zcc_ends sender 0
-	not grep failed sender.out sender.err
-); ok
 finish

@@ -115,7 +115,7 @@ static struct instrument soakers(void)
 	return in;
 }
 
-/* Five windows of which four are stored. */
+/* Six windows of which five are stored. */
 static void measure(const struct machine *machine, struct calibration *c)
 {
 	const struct instrument in = soakers();
@@ -125,9 +125,9 @@ static void measure(const struct machine *machine, struct calibration *c)
 	the = *machine;
 	*c = (struct calibration){.cpus = two};
 	w = windows_start(&in, &c->cpus);
-	for (k = 0; k < 5; k++)
+	for (k = 0; k < 6; k++)
 		windows_add(w);
-	windows_store(w, 4, c);
+	windows_store(w, 5, c);
 	free(w);
 }
 
@@ -171,7 +171,7 @@ static void test_baselines(void)
 	baseline_none(&in, &c[0]);
 	show_baselines(&c[0]);
 	free(c[0].cpu);
-	expect(captured(), "baselines of four windows, samples by them, and the means of two");
+	expect(captured(), "baselines of five windows, samples by them, and the means of two");
 }
 
 static void test_measure(void)
