@@ -364,6 +364,9 @@ static bool run_saved(const char *s, size_t len)
 	for (p = last; p != NULL; p = p->earlier) {
 		lines -= p->n * p->rounds;
 		same &= p->n == last->n;
+		for (i = 0; i < p->n; i++)
+			holds(p->run[i].reference >= 0 && p->run[i].reference < p->n,
+			      "a run is compared with one of its session");
 	}
 	holds(lines >= 0, "each run that was read has a line");
 	/* Sessions that have other runs are rejected: comparison_check_or_die(). */
@@ -393,9 +396,10 @@ static void make_saved(FILE *f)
 		for (round = 1; round <= rounds; round++)
 			for (i = 0; i < runs - one_in(64); i++) {
 				fprintf(f,
-					"%016zx\t%zu\tsetting=a\twords=-m %c\tblksize=%zu\tsent=",
+					"%016zx\t%zu\tsetting=a\twords=-m %c\treference=%ld\tsent=",
 					session, round,
-					(char)('a' + (round % 2 == 1 ? i : runs - 1 - i)), i);
+					(char)('a' + (round % 2 == 1 ? i : runs - 1 - i)),
+					(long)below(runs + 2) - 1);
 				put_receipt(f, 3);
 				fputs(one_in(2) ? "\treceived=" : "\tother=", f);
 				put_receipt(f, 3);
@@ -411,8 +415,9 @@ static const struct reader targets[] = {
 		{"receipt", run_receipt, make_receipt,
 		 "bytes=|seconds=|load=|cpus=|cpus=0.9999999|slowed=-|method=|later=| refused=full| |=|\n|.|-|"
 		 " bytes=0 seconds=0\n|\033[2J|\177|\200|999999999999999|00000000|uncertainty=99|0"},
-	[saved] = {"saved", run_saved, make_saved,
-		   "\t|\n|-|0|1e|e9|e300|.|nan|inf|-1|other|later|\t-\t|1\t"},
+	[saved] =
+		{"saved", run_saved, make_saved,
+		 "\t|\n|-|0|1e|e9|e300|.|nan|inf|-1|other|later|\t-\t|1\t|runs:|99999|\tfailed=\\x00\t"},
 };
 
 /*
