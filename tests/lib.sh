@@ -49,11 +49,11 @@ begin()
 # over: what each check does at its end
 over()
 {
-	{ set +x; } 2>/dev/null
+	{ verdict=$?; set +x; } 2>/dev/null
 	[ -z "$lab" ] || kill $lab || :
 	end_remembered $mine
 	[ -z "$TIMES" ] || echo "$check_from $(date +%s.%N) ${0##*/} $what" >>"$TIMES"
-	[ -z "$cell" ] || echo $cells >&6
+	[ -z "$cell" ] || echo $cells $verdict >&6
 }
 ok() { conclude $?; }
 
@@ -63,37 +63,30 @@ ok() { conclude $?; }
 # A check in a directory of its own, beside $most_beside - 1 others at most; `together` waits for all that are left.
 most_beside=8 cells=0 cell='' running=0 check_log=check.log lab=''
 [ -p .over ] || mkfifo .over
-exec 6<>.over # the numbers of those that have ended
+exec 6<>.over # the numbers of those that have ended, and how
 beside()
 {
-	cells=$((cells + 1))
+	cells=$((cells + 1)) running=$((running + 1))
 	cell=$PWD/cell.$cells what=$1
 	mkdir "$cell"
-	eval "title_$cells=\$1"
+	printf '%s\n' "$what" >"$cell/.title"
 }
 later()
 {
-	eval "process_$cells=$!"
-	running=$((running + 1)) cell=
-	while [ $running -ge $most_beside ]; do
-		collect
-	done
+	cell=
+	conclude_until $((most_beside - 1))
 }
-together()
+together() { conclude_until 0; }
+conclude_until() # so many are left
 {
-	while [ $running -gt 0 ]; do
-		collect
+	while [ $running -gt "$1" ]; do
+		read -r next verdict <&6
+		read -r what <"cell.$next/.title"
+		echo "# check: $what" >&2
+		running=$((running - 1)) check_log=cell.$next/check.log
+		conclude "$verdict"
+		check_log=check.log
 	done
-}
-collect() # the next that ends
-{
-	read -r next <&6
-	eval "what=\$title_$next process=\$process_$next"
-	echo "# check: $what" >&2
-	running=$((running - 1)) check_log=cell.$next/check.log verdict=0
-	wait $process || verdict=$?
-	conclude $verdict
-	check_log=check.log
 }
 
 # long 'what must hold' && ( begin ... ); ok: only where the full sizes are asked for
@@ -226,13 +219,10 @@ finish()
 untraced()
 {
 	{ shell_options=$-; set +x; } 2>/dev/null
-	case $shell_options in
-	*x*) ;;
-	*)
+	if [ -n "${shell_options##*x*}" ]; then
 		"$@"
 		return
-		;;
-	esac
+	fi
 	untraced_status=0
 	"$@" || untraced_status=$?
 	{ set -x; return $untraced_status; } 2>/dev/null
@@ -330,7 +320,7 @@ jq_defs=
 # plain FILE...: without the commas between the thousands of numbers
 plain() { sed -E ':a; s/([0-9]),([0-9]{3})/\1\2/; ta' "$@"; }
 # figures_of ROW FILE: of a report of zcc: those of sender and receiver, or of the one column there is
-figures_of() { sed -nE ":a; s/([0-9]),([0-9]{3})/\\1\\2/; ta; s|^    $1 +||; T; s/ +/ /g; p" "$2"; }
+figures_of() { plain "$2" | sed -nE "s|^    $1 +||; T; s/ +/ /g; p"; }
 bytes_of() { figures_of bytes "$1"; }
 # summaries 'regexp': how many of zcs's summaries in zcs.out match.  They fold at 100 columns, behind an item that depends
 # on how fast the machine is: here each is one line
@@ -653,20 +643,18 @@ lacks_lock() { ! has_lock "$ZCS"; }
 # patiently CONDITION command...: runs it again while others keep it from the CPUs
 patiently()
 {
-	is_kept=$1 turns=0
+	is_kept=$1 turns=0 status=0
 	shift
-	while :; do
-		status=0
-		"$@" >out 2>err || status=$?
-		# Each turn ends before the limit of the test.
-		if ! $is_kept || [ $(($(date +%s) - test_began)) -ge $((LIMIT / 3)) ]; then
-			cat out err
-			return $status
-		fi
-		turns=$((turns + 1))
+	"$@" >out 2>err || status=$?
+	# Each turn ends before the limit of the test.
+	while $is_kept && [ $(($(date +%s) - test_began)) -lt $((LIMIT / 3)) ]; do
+		turns=$((turns + 1)) status=0
 		repeating
 		until_free
+		"$@" >out 2>err || status=$?
 	done
+	cat out err
+	return $status
 }
 
 # is_kept_off: whether others kept the last command from a load.  A test that needs none sets $BUSY_TURNS.
