@@ -620,7 +620,7 @@ without_loads()
 {
 	preloaded fault || return 0
 	for tool in zcc cyclesoak; do
-		loadless="env LD_PRELOAD=$PWD/fault.so FAULT=$tool,sched_setaffinity,-,each,EINVAL"
+		loadless="env LD_PRELOAD=$PWD/fault.so FAULT=0,EINVAL,$tool,sched_setaffinity,-"
 		wrap unmeasured "$loadless" $tool
 	done
 	zcc=$PWD/unmeasured/zcc cyclesoak=$PWD/unmeasured/cyclesoak

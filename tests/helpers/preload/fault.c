@@ -2,8 +2,8 @@
  * fault: a library to preload.  Under it calls of the C library fail, or move fewer bytes than they
  * were asked to.
  *
- *	FAULT		`PROGRAM,CALL,OBJECT,N,ERROR`: the N-th such call fails, counted over all threads and
- *			processes of that name, or with `each` as N all of them.  ERROR is an errno value's name,
+ *	FAULT		`N,ERROR,PROGRAM,CALL,OBJECT`: the N-th such call fails, counted over all threads and
+ *			processes of that name, or with 0 as N all of them.  ERROR is an errno value's name,
  *			or KILL: the process is killed.
  *	FAULT_LOG	a file, to which a line `reached` is appended when it does, and without FAULT a line
  *			`PROGRAM,CALL,OBJECT` for each call.  A line `closed twice` is for each close(2) of a
@@ -62,46 +62,39 @@ static const char *const errors[] = {
 };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define EACH ULONG_MAX
-static char planned[400];       /* as in FAULT, without N and ERROR */
-static unsigned long planned_n; /* 0: nothing is planned */
+static char planned[400]; /* as in FAULT, without N and ERROR; empty: nothing is planned */
+static unsigned long planned_n;
 static int planned_error;
 static _Atomic unsigned long *found; /* how many calls were as planned; processes share it */
 static const char *log_path, *seed;
 static bool started;
 static _Atomic unsigned threads;
-static _Thread_local uint64_t state;
+static _Thread_local unsigned short state[3];
 static _Thread_local bool zerocopy_open; /* this thread's last send was one, and is not completed */
 static _Thread_local bool inside;        /* the library's own calls do not count */
 
 static void log_line(const char *line)
 {
-	char text[600];
 	int fd;
 
 	if (log_path == NULL)
 		return;
-	fd = (int)syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
-			  0666);
-	syscall(SYS_write, fd, text, snprintf(text, sizeof(text), "%s\n", line));
-	syscall(SYS_close, fd);
+	fd = open(log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+	dprintf(fd, "%s\n", line);
+	close(fd);
 }
 
 static void parse(const char *fault)
 {
-	char *n, *name;
+	char name[32];
 	size_t i;
 
-	snprintf(planned, sizeof(planned), "%s", fault);
-	if ((name = strrchr(planned, ',')) == NULL ||
-	    (*name = '\0', n = strrchr(planned, ',')) == NULL)
+	if (sscanf(fault, "%lu,%31[A-Z],%399s", &planned_n, name, planned) != 3)
 		abort();
-	*n = '\0';
-	planned_n = strcmp(n + 1, "each") == 0 ? EACH : strtoul(n + 1, NULL, 10);
 	for (i = 0; i < COUNT(errors); i++)
-		if (errors[i] != NULL && strcmp(errors[i], name + 1) == 0)
+		if (errors[i] != NULL && strcmp(errors[i], name) == 0)
 			planned_error = (int)i;
-	if (planned_error == 0 || planned_n == 0)
+	if (planned_error == 0)
 		abort();
 }
 
@@ -142,14 +135,12 @@ static bool is_tcp(int fd)
 }
 
 /*
- * What a call is about: the text, or what the descriptor is.  Numbers in a path, such as
- * those of processes, are N.
+ * What a call is about: the text, or what the descriptor is.  Numbers in a path, such as those of processes, are N.
  */
 static void describe(char *what, size_t size, int fd, const char *text, int flags)
 {
 	char name[32], target[256] = "closed", *to = what;
-	const char *from = text;
-	bool numbers;
+	const bool numbers = text == NULL || text[0] == '/';
 	ssize_t n;
 
 	if (fd >= 0 && text == NULL) {
@@ -157,32 +148,23 @@ static void describe(char *what, size_t size, int fd, const char *text, int flag
 		n = readlink(name, target, sizeof(target) - 1);
 		target[n > 0 ? n : 0] = '\0';
 		target[strcspn(target, " ")] = '\0';
-		from = is_tcp(fd) ? (flags & MSG_DONTWAIT ? "TCP:MSG_DONTWAIT" : "TCP") : target;
+		text = is_tcp(fd) ? (flags & MSG_DONTWAIT ? "TCP:MSG_DONTWAIT" : "TCP") : target;
 	}
-	numbers = from != NULL && (text == NULL || text[0] == '/');
-	if (from == NULL)
-		from = "-";
-	for (; *from != '\0' && to + 1 < what + size; from++)
-		if (!numbers || !isdigit((unsigned char)*from))
-			*to++ = *from;
+	for (text = text == NULL ? "-" : text; *text != '\0' && to + 1 < what + size; text++)
+		if (!numbers || !isdigit((unsigned char)*text))
+			*to++ = (char)(strchr(", ", *text) != NULL ? '_' : *text);
 		else if (to == what || to[-1] != 'N')
 			*to++ = 'N';
 	*to = '\0';
-	while ((to = strpbrk(what, ", ")) != NULL)
-		*to = '_';
 }
 
-/* xorshift64 */
-static uint64_t number(void)
+static unsigned long number(void)
 {
-	if (state == 0) {
-		state = strtoull(seed, NULL, 10) + 1;
-		state = (state << 8 | (++threads & 255)) * 0x9e3779b97f4a7c15u;
+	if (state[2] == 0) {
+		state[0] = (unsigned short)strtoul(seed, NULL, 10);
+		state[2] = (unsigned short)++threads;
 	}
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state >> 11;
+	return (unsigned long)nrand48(state) >> 4;
 }
 
 /* A file blocks, whatever its flags. */
@@ -195,7 +177,7 @@ static bool blocks(int fd, int flags)
 /* A call that waits; with `len` it moves data, too, or may be one that does not block. */
 static bool fails_by_chance(struct call *c, int fd, int flags, word *len)
 {
-	uint64_t what = c->n++ == 0 ? 0 : number() % 8;
+	unsigned long what = c->n++ == 0 ? 0 : number() % 8;
 	size_t most;
 
 	if (what < 2 || (what == 2 && len != NULL && !blocks(fd, flags))) {
@@ -218,13 +200,12 @@ static bool fails_by_plan(const struct call *c, int fd, const char *text, int fl
 
 	prctl(PR_GET_NAME, name);
 	n = snprintf(line, sizeof(line), "%s,%s,", name, c->name);
-	if (planned_n > 0 && strncmp(line, planned, (size_t)n) != 0)
+	if (planned[0] != '\0' && strncmp(line, planned, (size_t)n) != 0)
 		return false;
 	describe(line + n, sizeof(line) - (size_t)n, fd, text, flags);
-	if (planned_n == 0)
+	if (planned[0] == '\0')
 		log_line(line);
-	if (planned_n == 0 || strcmp(line, planned) != 0 ||
-	    (planned_n != EACH && ++*found != planned_n))
+	if (strcmp(line, planned) != 0 || (++*found != planned_n && planned_n != 0))
 		return false;
 	log_line("reached");
 	if (planned_error == KILL)
@@ -331,9 +312,10 @@ DEFINE(close)
 
 	if ((int)r != 0 && errno == EBADF && (int)a >= 0)
 		log_line("closed twice");
-	if (failed)
-		errno = error;
-	return failed ? FAILED : r;
+	if (!failed)
+		return r;
+	errno = error;
+	return FAILED;
 }
 
 /* Descriptors. */
