@@ -71,11 +71,12 @@ static unsigned reason[2]; /* why the load of each is unsafe */
 static const char *printed_of(bool json, bool first_cut, bool second_cut, const char *interface)
 {
 	static uint64_t now = 1000000000;
-	struct client look = {.calls = 1}; /* that has no whole header */
+	struct client look[2] = {{.calls = 1},
+				 {.begun = true}}; /* without a whole header, or a byte */
 	int i;
 
 	now += 10000000000;
-	look.end.ns = now + 9000000000;
+	look[0].end.ns = look[1].end.ns = now + 9000000000;
 	opt.json = json;
 	memset(client, 0, sizeof(client));
 	strcpy(client[0].interface, "lo");
@@ -93,7 +94,8 @@ static const char *printed_of(bool json, bool first_cut, bool second_cut, const 
 		figures_init(&c->figures);
 		c->figures.bytes = 2000u * (unsigned)(i + 1);
 		c->bytes = c->figures.bytes;
-		c->figures.calls = c->calls = 3;
+		c->figures.calls = 3;
+		c->calls = (uint64_t)i + 1;
 		c->figures.files = 5;
 		c->figures.warmup = 7;
 		c->figures.tcp.rtt = 100;
@@ -107,9 +109,11 @@ static const char *printed_of(bool json, bool first_cut, bool second_cut, const 
 		c->end.load = (struct meter_mark){
 			.period = 1, .now = {.time = 1, .spin = 0.5, .work = 0.5, .steal = 0.02}};
 	}
-	group_join(&x, &look);
-	look.figures.cut = true;
-	group_remove(&x, &look);
+	for (i = 0; i < 2; i++) {
+		group_join(&x, &look[i]);
+		look[i].figures.cut = true;
+		group_remove(&x, &look[i]);
+	}
 	client[1].summary = true;
 	group_remove(&x, &client[1]);
 	group_remove(&x, &client[0]);
@@ -165,6 +169,7 @@ static void test_intervals(void)
 	int lines = 0, warm = 0, i;
 
 	server_init(false);
+	x.group.removed_bytes = 1;
 	capture(STDOUT_FILENO);
 	interval_next(&x);
 	group_join(&x, &client[0]);
@@ -192,6 +197,8 @@ static void test_intervals(void)
 	   "a warm-up is in an interval at its begin, at its end, or between the two: %d of 3",
 	   warm);
 	ok(lines == 5, "an interval is printed if bytes came in it");
+	ok(x.group.interval.begin.bytes == 1 + 5 * 1024000,
+	   "the bytes of clients that left are counted");
 }
 
 /* A client from which nothing comes, in its warm-up and after it. */
@@ -201,6 +208,8 @@ static void test_silence(void)
 
 	server_init(false);
 	group_join(&x, &client[0]);
+	ok(x.group.interval.begin.ns > 0 && x.group.stalls.start_ns == x.group.interval.begin.ns,
+	   "an interval and the silence of a group begin with it");
 	client[0].bytes = 1;
 	for (i = 0; i < 6; i++) {
 		client[0].warming = i < 3;

@@ -148,7 +148,7 @@ static void test_room(void)
 		 "an address yields none to one with as many", 0},
 		{"127.0.0.1 10000000001 0|127.0.0.2 10000000001 0|127.0.0.2 10000000001 99999|127.0.0.1 10000000001 99999",
 		 "127.0.0.3", "of two addresses with most, one that has a slow client yields", 1},
-		{"127.0.0.1 10000000001 0|127.0.0.2 10000000001 99999|127.0.0.2 10000000001 99999",
+		{"127.0.0.2 10000000001 99999|127.0.0.2 10000000001 99999|127.0.0.1 10000000001 0",
 		 "127.0.0.3", "an address yields none that has fewer than another", 0},
 		{"127.0.0.2 10000000001 0|127.0.0.1 10000000001 0|127.0.0.1 10000000001 0|127.0.0.1 10000000000 0",
 		 "127.0.0.2",
@@ -157,13 +157,17 @@ static void test_room(void)
 	};
 	struct client_end c[4], last;
 	const char *left, *text;
-	char address[16], byte;
+	char address[16];
+	struct linger linger;
+	socklen_t len = sizeof(linger);
+	ssize_t told;
 	int i, n, dropped, room;
 	unsigned long long age;
 	unsigned moved;
 
 	for (i = 0; i < (int)LENGTH(server); i++) {
 		server_open(4);
+		opt.reply = i % 2 != 0;
 		n = 0;
 		for (left = server[i].clients;
 		     (text = next_of(&left)) != NULL &&
@@ -181,8 +185,11 @@ static void test_room(void)
 			   places.n == opt.max_clients,
 		   "full: %s", server[i].title);
 		while (n-- > 0) {
-			ok(dropped != n + 1 || recv(c[n].fd, &byte, 1, 0) <= 0,
-			   "who yields is disconnected");
+			told = dropped == n + 1 ? recv(c[n].fd, address, 1, 0) : 0;
+			getsockopt(c[n].place->sock, SOL_SOCKET, SO_LINGER, &linger, &len);
+			ok((dropped != n + 1 || told == !opt.reply) &&
+				   linger.l_onoff == (dropped == n + 1),
+			   "who yields is told why, and reset at the end");
 			client_close(c[n]);
 		}
 		client_close(last);
@@ -266,13 +273,15 @@ static void test_moved(void)
 
 static void test_log(void)
 {
+	const struct place client = {.sock = -1};
 	bool all = true;
 	int i;
 
 	places = (struct places){.lock = PTHREAD_MUTEX_INITIALIZER};
 	for (i = 0; i < LOG_LINES; i++)
 		all &= log_allows(&places);
-	ok(all && !log_allows(&places) && !log_allows(&places) && places.log.omitted == 2,
+	ok(all && !log_allows(&places) && !log_client(&places, &client, "why") &&
+		   places.log.omitted == 2,
 	   "the first LOG_LINES lines about clients are printed, and the others counted");
 	at += LOG_NS;
 	ok(!log_allows(&places), "within 10 s no more lines are printed");

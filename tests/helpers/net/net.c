@@ -3,7 +3,7 @@
  * print is judged by a second reading of the wire.  Servers print `port N`; all are on 127.0.0.1.
  *
  *	net serve [options]	takes a connection, reads it to its end, prints `segments N`, those with data, and `bytes N`
- *		-a	listens on every address, IPv4 and IPv6
+ *		-a	listens on every address of IPv4
  *		-w FILE	stores what came
  *		-r LINE	answers with this at the end of stream
  *		-f FILE	sends this file before it reads
@@ -93,14 +93,6 @@ void sleep_ms(long ms)
 	usleep((useconds_t)ms * 1000);
 }
 
-uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /*
  * Sockets.
  */
@@ -120,30 +112,27 @@ void set_up(int sock)
 	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-int dial(const struct sockaddr_in *to, int flags, int window)
+int dial(int window)
 {
-	const struct sockaddr *a = (const struct sockaddr *)(to != NULL ? to : &server);
-	const int sock = socket(AF_INET, SOCK_STREAM | flags, 0), on = 1;
+	const int sock = socket(AF_INET, SOCK_STREAM, 0), on = 1;
 
 	set_up(sock);
 	if (window > 0)
 		setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
 	setsockopt(sock, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
-	if (source.sin_addr.s_addr != 0 &&
-	    bind(sock, (struct sockaddr *)&source, sizeof(source)) != 0)
-		err(1, "bind");
-	if (connect(sock, a, sizeof(*to)) != 0 && errno != EINPROGRESS)
+	if (bind(sock, (struct sockaddr *)&source, sizeof(source)) != 0 ||
+	    connect(sock, (struct sockaddr *)&server, sizeof(server)) != 0)
 		err(1, "connect");
 	return sock;
 }
 
-bool put(int sock, const void *data, size_t n, int flags)
+bool put(int sock, const void *data, size_t n)
 {
 	const char *p = data;
 	ssize_t sent;
 
 	for (; n > 0; n -= (size_t)sent, p += sent)
-		if ((sent = send(sock, p, n, flags | MSG_NOSIGNAL)) <= 0)
+		if ((sent = send(sock, p, n, MSG_NOSIGNAL)) <= 0)
 			return false;
 	return true;
 }
@@ -155,17 +144,9 @@ void put_zeros(int sock, uint64_t n)
 
 	for (; n > 0; n -= part) {
 		part = n < sizeof(zeros) ? (size_t)n : sizeof(zeros);
-		if (!put(sock, zeros, part, 0))
+		if (!put(sock, zeros, part))
 			return;
 	}
-}
-
-void put_bytes(int sock, const void *data, size_t n, int ms)
-{
-	const char *p = data;
-
-	for (; n > 0 && put(sock, p, 1, 0); n--, p++)
-		sleep_ms(ms);
 }
 
 void reset(int sock)
@@ -195,13 +176,13 @@ void finish(int sock)
 static void send_stdin(void)
 {
 	static char buf[1 << 16];
-	const int sock = dial(NULL, 0, 0);
-	ssize_t n;
+	const int sock = dial(0);
+	ssize_t n, i;
 
 	while ((n = read(STDIN_FILENO, buf, sizeof(buf))) > 0) { /* as it comes: it may pause */
-		if (has('d'))
-			put_bytes(sock, buf, (size_t)n, (int)number('d', 0));
-		else if (!put(sock, buf, (size_t)n, 0))
+		for (i = 0; has('d') && i < n && put(sock, buf + i, 1); i++)
+			sleep_ms(number('d', 0));
+		if (!has('d') && !put(sock, buf, (size_t)n))
 			break;
 	}
 	if (has('R'))
@@ -225,8 +206,8 @@ static void ask(void)
 
 	put32(length, (uint32_t)strtoul(args[2], NULL, 10));
 	for (n = atoi(args[1]); n > 0; n--) {
-		sock = dial(NULL, 0, 0);
-		if (!put(sock, length, sizeof(length), 0))
+		sock = dial(0);
+		if (!put(sock, length, sizeof(length)))
 			err(1, "send");
 		while ((got = read(sock, buf, sizeof(buf))) > 0)
 			sum += got;
@@ -253,8 +234,8 @@ static void attack_random(void)
 			put32(buf + 4, how >> 10 & 7);
 			put32(buf + 8, how >> 13 & 1023);
 		}
-		sock = dial(NULL, 0, 0);
-		put(sock, buf, random_next() % (how & 2 ? 32 : sizeof(buf)), 0);
+		sock = dial(0);
+		put(sock, buf, random_next() % (how & 2 ? 32 : sizeof(buf)));
 		if ((how >> 2 & 3) == 0)
 			close(sock);
 		else
@@ -268,9 +249,9 @@ static void attack_by_windows(void)
 	int i;
 
 	for (i = 0; i < count; i++)
-		dialled[i] = dial(NULL, 0, 1);
+		dialled[i] = dial(1);
 	for (i = 0; i < count; i++)
-		put(dialled[i], stream, stream_len, 0);
+		put(dialled[i], stream, stream_len);
 	sleep_ms(number('d', 300));
 	for (i = 0; i < count; i++)
 		reset(dialled[i]);
@@ -283,8 +264,8 @@ static void attack_by_offsets(void)
 	int sock;
 
 	for (i = 0; i < 2 * (stream_len + 1); i++) {
-		sock = dial(NULL, 0, 0);
-		put(sock, stream, i / 2, 0);
+		sock = dial(0);
+		put(sock, stream, i / 2);
 		(i % 2 == 1 ? reset : finish)(sock);
 	}
 }
@@ -307,8 +288,8 @@ static void attack_hold(void)
 	int left = count, i;
 
 	for (i = 0; i < count; i++) {
-		p[i] = (struct pollfd){.fd = dial(NULL, 0, 0), .events = POLLIN};
-		put(p[i].fd, stream, stream_len, 0);
+		p[i] = (struct pollfd){.fd = dial(0), .events = POLLIN};
+		put(p[i].fd, stream, stream_len);
 	}
 	printf("held %d\n", count);
 	while (left > 0) {
@@ -321,7 +302,7 @@ static void attack_hold(void)
 				p[i].fd = -1;
 				left--;
 			} else if (p[i].fd >= 0 && ms > 0) {
-				put(p[i].fd, "", 1, 0);
+				put(p[i].fd, "", 1);
 			}
 		}
 	}

@@ -2,8 +2,8 @@
  * net.h: what the parts of tests/helpers/net share: net.c has options, sockets, clients and attacks, serve.c servers,
  * relay.c a path.
  *
- *	sock = dial(NULL, 0, 0);
- *	put(sock, stream, stream_len, 0);
+ *	sock = dial(0);
+ *	put(sock, stream, stream_len);
  *	finish(sock);
  */
 #pragma once
@@ -43,18 +43,16 @@ bool is(const char *word, const char *this);
 
 void random_fill(unsigned char *p, size_t n);
 void sleep_ms(long ms);
-uint64_t now(void); /* ns */
 
 /* Waits of reads and writes end with EAGAIN, and small pieces are sent at once. */
 void set_up(int sock);
 
-/* A connection to `to`, NULL for the server; `window`: bytes of the receive buffer, 0 for the kernel's. */
-int dial(const struct sockaddr_in *to, int flags, int window);
+/* A connection to the server; `window`: bytes of the receive buffer, 0 for the kernel's. */
+int dial(int window);
 
 /* All of it, if the other side lets it; returns whether it did. */
-bool put(int sock, const void *data, size_t n, int flags);
+bool put(int sock, const void *data, size_t n);
 void put_zeros(int sock, uint64_t n);
-void put_bytes(int sock, const void *data, size_t n, int ms); /* one by one */
 
 void reset(int sock);
 /* The end of what is sent; reads until the other side has closed, too. */

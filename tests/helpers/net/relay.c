@@ -20,6 +20,14 @@ struct packet {
 static struct packet queue[QUEUE];
 static size_t first, held;
 
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 static int interface_open(const char *name)
 {
 	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(ETH_P_ALL)), on = 1,

@@ -8,20 +8,19 @@ static void on_usr1(int sig)
 	go = 1;
 }
 
-/* On 127.0.0.1, or on every address; *a has what a client of this host connects to. */
-static int listen_at(bool everywhere, int backlog, struct sockaddr_in *a)
+/* On 127.0.0.1, or on every address; prints the port. */
+static int listen_at(uint32_t address, int backlog)
 {
-	struct sockaddr_in6 any = {.sin6_family = AF_INET6};
-	struct sockaddr *at = everywhere ? (struct sockaddr *)&any : (struct sockaddr *)a;
-	socklen_t len = everywhere ? sizeof(any) : sizeof(*a);
-	const int fd = socket(everywhere ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+	socklen_t len = sizeof(a);
+	const int fd = socket(AF_INET, SOCK_STREAM, 0), rcvbuf = 8192;
 
-	*a = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	if (fd < 0 || bind(fd, at, len) != 0 || listen(fd, backlog) != 0 ||
-	    getsockname(fd, at, &len) != 0)
+	if (has('d'))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof(rcvbuf));
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) != 0 || listen(fd, backlog) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&a, &len) != 0)
 		err(1, "listen");
-	if (everywhere)
-		a->sin_port = any.sin6_port;
+	printf("port %d\n", ntohs(a.sin_port));
 	return fd;
 }
 
@@ -33,20 +32,16 @@ static int listen_at(bool everywhere, int backlog, struct sockaddr_in *a)
 static int accept_last(long n)
 {
 	static char buf[1 << 16];
-	struct sockaddr_in a;
-	const int fd = listen_at(has('a'), 16, &a), rcvbuf = 8192;
+	const int fd = listen_at(has('a') ? INADDR_ANY : INADDR_LOOPBACK, 16);
 	ssize_t got;
 	int sock;
 
-	if (has('d'))
-		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof(rcvbuf));
-	printf("port %d\n", ntohs(a.sin_port));
 	while ((sock = accept(fd, NULL, NULL)) >= 0 && --n > 0) {
 		if (fork() == 0) {
 			close(fd);
 			while ((got = read(sock, buf, sizeof(buf))) > 0)
 				if (has('e'))
-					put(sock, buf, (size_t)got, 0);
+					put(sock, buf, (size_t)got);
 			_exit(0);
 		}
 		close(sock);
@@ -90,7 +85,7 @@ static ssize_t take(int sock)
 		if (n <= 0)
 			break;
 		bytes += n;
-		if (has('e') && !put(sock, buf, (size_t)n, 0))
+		if (has('e') && !put(sock, buf, (size_t)n))
 			break;
 		if (out != NULL)
 			fwrite(buf, 1, (size_t)n, out);
@@ -108,15 +103,15 @@ void serve(void)
 
 	signal(SIGUSR1, on_usr1);
 	sock = accept_last(number('n', 1));
-	put(sock, stream, stream_len, 0);
+	put(sock, stream, stream_len);
 	if (has('x'))
 		shutdown(sock, SHUT_WR);
 	if (has('s'))
 		stall(sock);
 	n = take(sock);
 	if (has('r')) {
-		put(sock, option['r'], strlen(option['r']), 0);
-		put(sock, "\n", 1, 0);
+		put(sock, option['r'], strlen(option['r']));
+		put(sock, "\n", 1);
 	}
 	if (has('R'))
 		reset(sock);
@@ -129,12 +124,10 @@ void serve(void)
 
 void reply(void)
 {
-	struct sockaddr_in a;
-	const int fd = listen_at(false, has('f') ? 1 : 512, &a);
+	const int fd = listen_at(INADDR_LOOPBACK, has('f') ? 1 : 512);
 	uint32_t n;
 	int sock;
 
-	printf("port %d\n", ntohs(a.sin_port));
 	for (; (sock = accept(fd, NULL, NULL)) >= 0; close(sock)) {
 		if (recv(sock, &n, sizeof(n), MSG_WAITALL) != sizeof(n))
 			continue;
@@ -163,7 +156,7 @@ static void read_request(int sock)
 /* The answer until the client will have no more of it. */
 static void say_without_end(int sock)
 {
-	while (stream_len > 0 && put(sock, stream, stream_len, 0))
+	while (stream_len > 0 && put(sock, stream, stream_len))
 		;
 }
 
@@ -183,11 +176,11 @@ static void answer_one(int sock)
 	read_request(sock);
 	random_fill(noise, sizeof(noise));
 	if (is(args[0], "noise"))
-		put(sock, noise, sizeof(noise), 0);
+		put(sock, noise, sizeof(noise));
 	else if (is(args[0], "endless"))
 		say_without_end(sock);
 	else if (!is(args[0], "chat"))
-		put(sock, stream, stream_len, 0);
+		put(sock, stream, stream_len);
 	while (is(args[0], "linger"))
 		pause();
 	close(sock);
@@ -195,14 +188,12 @@ static void answer_one(int sock)
 
 void answer(void)
 {
-	struct sockaddr_in a;
-	struct pollfd p = {.fd = listen_at(false, 64, &a), .events = POLLIN};
+	struct pollfd p = {.fd = listen_at(INADDR_LOOPBACK, 64), .events = POLLIN};
 	unsigned char other[1];
 	int sock;
 
 	if (strstr(" chat endless linger noise say slam talk ", args[0]) == NULL)
 		errx(2, "answer %s: no such server", args[0]);
-	printf("port %d\n", ntohs(a.sin_port));
 	signal(SIGCHLD, SIG_IGN);
 	while (poll(&p, 1, PATIENCE * 1000) > 0) {
 		sock = accept(p.fd, NULL, NULL);
