@@ -25,7 +25,7 @@ static int get_option(int fd, int level, int name, void *value, socklen_t *len)
 	uint64_t *word = value;
 	socklen_t i;
 
-	if (level != 284)
+	if (level != 284 || *len < 10 * sizeof(*word))
 		return getsockopt(fd, level, name, value, len);
 	for (i = 0; i < mptcp.words && i < *len / sizeof(*word); i++)
 		word[i] = 100 + i;

@@ -25,8 +25,9 @@ static uint64_t read_clock(void)
 
 static void read_tcp(int fd, bool mptcp, struct tcp_figures *t)
 {
-	*t = kernel.tcp;
-	if (kernel.step == 0)
+	if (kernel.step > 0)
+		*t = kernel.tcp;
+	else
 		tcp_figures_read(fd, mptcp, t);
 }
 
@@ -128,7 +129,7 @@ static void print_stream(const struct row *r)
 	for (i = 0; i < 3; i++) {
 		file[i].fd = i == 2 && r->n < 0 && r->how == LACKS ? open("/", O_RDONLY)
 								   : memfd_create("file", 0);
-		(void)!write(file[i].fd, "aaaaaaaaaaaaaccccc" + 13 * (i / 2),
+		(void)!write(file[i].fd, &"aaaaaaaaaaaaaccccc"[13 * (i / 2)],
 			     file[i].size - (size_t)(i == 2 && r->how == LACKS ? r->n : 0));
 	}
 	st.left = opt.bytes;
@@ -276,6 +277,8 @@ static void test_samples(void)
 		    {NAN, 0, 0, 7, 9, 99, 99, false}, {3, 0, 0, 0, 0, 1, 50, false}};
 	struct stream st = scripted(STREAM_SENDING, false, 0);
 	const struct samples *s = &st.samples;
+	/* gcc's analyzer, which takes the mark for uninitialized, does not see through this. */
+	void (*volatile sample)(struct stream *) = stream_sample;
 	double busy = 0;
 	size_t i;
 
@@ -297,7 +300,7 @@ static void test_samples(void)
 		} else {
 			st.phase = STREAM_MEASURED;
 		}
-		stream_sample(&st);
+		sample(&st);
 		printf("%ju: rest %g, cwnd %g, pacing %g, rtt %g %g, cwnd %g %g; %ju stalls, %ju ms\n",
 		       (uintmax_t)s->n, s->rest, s->waits.cwnd_limited, s->waits.pacing_limited,
 		       s->waits.mean_rtt, s->waits.max_rtt, s->waits.mean_cwnd, s->waits.max_cwnd,

@@ -15,9 +15,12 @@ static struct {
 	int readings;
 } kernel;
 
-static int set_option(int fd, int level, int name, const void *value, socklen_t len)
+static int set_option(int level, int name, const void *value, socklen_t len)
 {
 	socklen_t i;
+
+	if (kernel.failing == 0)
+		printf("%d %d ", level, name);
 
 	for (i = 0; i < len && kernel.failing == 0; i++)
 		printf("%02x%s", ((const unsigned char *)value)[i], i + 1 < len ? "" : "\n");
@@ -25,11 +28,11 @@ static int set_option(int fd, int level, int name, const void *value, socklen_t 
 	return ++kernel.call == kernel.failing ? -1 : 0;
 }
 
-static int get_option(int fd, int level, int name, void *value, socklen_t *len)
+static int get_option(void *value, socklen_t len)
 {
-	memset(value, 0, *len);
-	((unsigned char *)value)[*len - 2] = 1;
-	((unsigned char *)value)[*len - 1] = 2;
+	memset(value, 0, len);
+	((unsigned char *)value)[len - 2] = 1;
+	((unsigned char *)value)[len - 1] = 2;
 	return ++kernel.call == kernel.failing ? -1 : 0;
 }
 
@@ -40,8 +43,9 @@ static FILE *open_counts(void)
 	return text != NULL ? fmemopen((void *)text, strlen(text), "r") : NULL;
 }
 
-#define setsockopt       set_option
-#define getsockopt       get_option
+#define setsockopt(fd, level, name, value, len) ((void)(fd), set_option(level, name, value, len))
+#define getsockopt(fd, level, name, value, len)                                                    \
+	((void)(fd), (void)(name), get_option(value, *(len)))
 #define fopen(path, how) open_counts()
 #include "lib/net/tls.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 #undef setsockopt
@@ -90,7 +94,7 @@ static void test_places(void)
 		tls_start_where(-1, tls_ciphers, TLS_TO_SERVER, TLS_SENDS, &place);
 		captured();
 		want = next_of(&places);
-		is(place, want, "what encrypts, by the counts %s", counts[i]);
+		is(place, want != NULL ? want : "?", "what encrypts, by the counts %s", counts[i]);
 	}
 	kernel.readings = 0;
 	kernel.counts[0] = "TlsDecryptErrors 8\nTlsDecryptError \t7\n";
@@ -109,10 +113,14 @@ static void test_errors(void)
 		    {EIO, "sent a TLS record that is not data"},
 		    {EMSGSIZE, "sent what is no TLS record"},
 		    {EINVAL, "sent what is no TLS record"}};
+	const char *why;
 	size_t i;
 
-	for (i = 0; i < LENGTH(rows); i++)
-		is(tls_error(rows[i].error), rows[i].want, "a record that cannot be read is named");
+	for (i = 0; i < LENGTH(rows); i++) {
+		why = tls_error(rows[i].error);
+		is(why != NULL ? why : "none", rows[i].want,
+		   "a record that cannot be read is named");
+	}
 	ok(tls_error(ECONNRESET) == NULL, "a reset is no error of TLS");
 }
 
