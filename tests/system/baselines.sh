@@ -23,18 +23,14 @@ status()
 	[ $got -eq $want ]
 }
 
-it '-C --on-cpus: rounds, the result, and a file of these CPUs with the mode that umask leaves, and no other'; ( begin
-	mkdir calibrated
-	cd calibrated
+it '-C --on-cpus: the result, and a file of these CPUs, which has the mode that umask leaves'; ( begin
 	( umask 027; status 0 "$cyclesoak" -C --force --on-cpus 0 )
-	[ "$(grep -Ecx "calibrating: [0-9]+ loops/sec" out)" -ge 3 ]
 	[ "$(head -n 1 counts_per_sec)" = "$(sed -n "s/calibrated OK\.  \([0-9]*\) .*/\1/p" out)" ]
 	grep -qx 'cpus 0' counts_per_sec
-	# The machine as a whole, of four seconds at least.
-	awk '$1 == "all" && $2 >= 16 && NF == 4 { n++ } END { exit n != 1 }' counts_per_sec
 	[ "$(stat -c %a counts_per_sec)" = 640 ]
-	[ "$(ls -A)" = "$(printf 'counts_per_sec\nerr\nout')" ]
+	rm counts_per_sec
 ); ok
+
 # Own baselines.  Where others are busy for longer, the checks see why the load is not measured.
 start_zcs
 # own CMD...: with baselines of its own

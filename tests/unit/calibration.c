@@ -76,6 +76,7 @@ static void test_good(void)
 {
 	struct calibration c;
 	size_t len, accepted = 0;
+	char text[512];
 
 	ok(parse(good, strlen(good) - 1, &c) && c.others == 0.25 && c.of_file,
 	   "a calibration is read even if it lacks its last newline, and has a mean of tasks");
@@ -86,6 +87,9 @@ static void test_good(void)
 	for (len = 1; len < strlen(good) - strlen("0.0\n"); len++)
 		accepted += parse(good, len, &c);
 	ok(accepted == 0, "no beginning of a calibration is one");
+	memcpy(strstr(strcpy(text, good), "1,4"), "4,1", 3);
+	len = (size_t)(strstr(text, "cpu 1") - text);
+	ok(!parse(text, len, &c), "a calibration of CPUs that cannot be read is none");
 }
 
 static void test_bad(void)

@@ -184,21 +184,6 @@ static void test_connection(void)
 	}
 }
 
-/* Of structs of two numbers, with another behind them. */
-static void test_structs(void)
-{
-	const double from[] = {5, 7, 100}, to[] = {8, 3, 200};
-	double d[] = {1, 2, 3};
-	const size_t size = 2 * sizeof(double);
-
-	sums_add(d, to, size);
-	ok(d[0] == 9 && d[1] == 5 && d[2] == 3, "each number of a struct is added, and no other");
-	rises_between(from, to, d, size);
-	ok(d[0] == 3 && d[1] == 0 && d[2] == 3, "each rise is stored, and no other");
-	set_unknown(d, size);
-	ok(isnan(d[0]) && isnan(d[1]) && d[2] == 3, "each number is unknown, and no other");
-}
-
 static void test_recent(void)
 {
 	struct recent_counters recent = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -216,4 +201,4 @@ static void test_recent(void)
 	ok(later.ns >= lo.ns + RECENT_NS, "an old reading is not shared");
 }
 
-TESTS(test_rates, test_files, test_connection, test_structs, test_recent)
+TESTS(test_rates, test_files, test_connection, test_recent)

@@ -160,21 +160,25 @@ static int read_times(const struct cpus *cpus, bool whole, cpu_times *at, uint64
 static const char *measure(struct gauge *g)
 {
 	const _Atomic int stopped = the.stop;
-	struct load interval, l;
+	struct load interval, none, l;
+	struct load_sample from;
 	const struct load *each;
 
 	gauge_begin(g, "lo");
 	gauge_end(g);
 	load_of(g, -1, &interval);
+	from = gauge_sample_of(g, &g->from, -1);
+	gauge_between(g, &from, &from, -1, &none);
 	gauge_say(g, &interval, true);
 	gauge_after(g, &stopped);
 	gauge_load(g, &l);
 	each = gauge_load_each(g, UNSAFE_WEIGHT);
 	gauge_say(g, &l, false);
 	return text_of(
-		"%.3g '%s', %.3g '%s' of %g s, %s /%s, drift %.3g%s, by %d, %s,%s,%s, %s %.3g/s",
-		interval.load, limits_format(interval.unsafe), l.load, limits_format(l.unsafe),
-		l.seconds, each != NULL ? limits_format(each[0].unsafe) : "",
+		"%.3g '%s' '%s', %.3g '%s' of %g s, %s /%s, drift %.3g%s, by %d, %s,%s,%s, %s %.3g/s",
+		interval.load, limits_format(interval.unsafe), limits_format(none.unsafe), l.load,
+		limits_format(l.unsafe), l.seconds,
+		each != NULL ? limits_format(each[0].unsafe) : "",
 		each != NULL ? limits_format(each[1].unsafe) : "", l.drift,
 		l.bracketed ? " of two" : "", l.baseline, l.no_load, l.no_profile, l.event,
 		g->to.counters.interface, l.rates.interrupts);

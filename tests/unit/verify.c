@@ -181,7 +181,9 @@ static void test_failures(void)
 	fill();
 	l.rates.cpu[CPU_STEAL] = 0.02;
 	evidence_add(&evidence, VERIFY_SOAK, VERIFY_BURN_50, &l, &d);
-	show(text_of("an unsafe load, steal %g", evidence.steal));
+	l.unsafe = UNSAFE_WEIGHT;
+	evidence_add(&evidence, VERIFY_SOAK, VERIFY_BURN_50, &l, &d);
+	show(text_of("unsafe loads, steal %g", evidence.steal));
 	memset(soak, 0, sizeof(evidence.of[VERIFY_SOAK]));
 	evidence_add(&evidence, VERIFY_SOAK, VERIFY_BURN_50, &l, &d);
 	evidence.kept.x[0] = 0.5;
