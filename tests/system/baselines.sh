@@ -13,18 +13,11 @@ find_hastening
 [ -n "$LONG" ] || hasten_tools 20000 1000000
 made_up_calibration >good
 BUSY_TURNS=5
-# status N CMD...: soaking, whose exit status is to be N
-status()
-{
-	want=$1 got=0
-	shift
-	soaking "$@" || got=$?
-	[ $got -eq $want ] || ! grep -q 'was fully busy' err || skip_check 'the machine is busy'
-	[ $got -eq $want ]
-}
+# busy 'pattern': skips a check that failed where err has the pattern
+busy() { ! grep -q "$1" err || skip_check 'the machine is busy'; false; }
 
 it '-C --on-cpus: the result, and a file of these CPUs, which has the mode that umask leaves'; ( begin
-	( umask 027; status 0 "$cyclesoak" -C --force --on-cpus 0 )
+	( umask 027; soaking "$cyclesoak" -C --force --on-cpus 0 ) || busy 'was fully busy'
 	[ "$(head -n 1 counts_per_sec)" = "$(sed -n "s/calibrated OK\.  \([0-9]*\) .*/\1/p" out)" ]
 	grep -qx 'cpus 0' counts_per_sec
 	[ "$(stat -c %a counts_per_sec)" = 640 ]
@@ -39,11 +32,10 @@ own()
 	soaking "$@" || return
 	! grep -q 'the load is not measured\|: other programs took ' err || skip_check 'other programs take too much of the CPUs'
 }
-own_zcc() { own "$zcc" -c -s 0 -p "$PORT" --congestion reno "$@"; }
 undisturbed 'zcc -c, a ./counts_per_sec that does not fit: it is named, own baselines are used, and there is a load'
 while again; do ( begin
 	fake_calibration 'elsewhere 1.0 CPU' >counts_per_sec # of CPU 0
-	own_zcc -t 0.1
+	own "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1
 	rm counts_per_sec
 	grep -Eq "^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-[0-9.]+%\?? of $cpus CPU" out
 	grep -Eqx '    idle machine before and after differs by -?[0-9.]+ points' out
@@ -76,10 +68,8 @@ stop_zcs
 own_tmpdir
 undisturbed 'make demo: the command, a table of own baselines, a row for each method, how many times the first it costs'
 while again; do ( begin
-	METHODS=sendfile,send SECONDS_EACH=$(scale 0.1 0.3) soaking "$TOP/tests/demo" || {
-		! grep -q 'repeat it when the machine is idle' err || skip_check 'the machine is busy'
-		false
-	}
+	METHODS=sendfile,send SECONDS_EACH=$(scale 0.1 0.3) soaking "$TOP/tests/demo" ||
+		busy 'repeat it when the machine is idle'
 	# The load of a run in which others became busy is not measured.
 	! grep -q 'load not measured in .*: other programs kept the CPUs' out || skip_check 'the machine is busy'
 	ratio=" +[0-9.]+\?? \(([0-9.]+ to [0-9.]+|interval too wide)\)( =)?"

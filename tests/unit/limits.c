@@ -156,7 +156,7 @@ static void test_printed(void)
 	says(all, steal, steal | moved, "moved", SAY_MOST,
 	     "a reason that comes and goes has ten lines");
 	says(all, 0, UNSAFE_CPU_OFFLINE, "the load is not measured: a measured CPU", SAY_MOST,
-	     "a CPU that is away, of which there is no load, has a line");
+	     "that a load is not measured, as a CPU is away, has a line");
 	says(once, 0, moved, "moved", 1, "with one line a reason, one that comes again has none");
 	says(all, 0, UNSAFE_CALIBRATION,
 	     text_of("the load is not measured: %s", no_load_text("negative")), SAY_MOST,
