@@ -5,7 +5,6 @@
 # seconds: 12
 . "$TOP/tests/lib.sh"
 
-names=''
 [ -n "$SANITIZE" ] || [ -e "$("$CC" -print-file-name=liblsan.so 2>/dev/null)" ] ||
 	skip 'what the unit programs allocate is freed' 'no LeakSanitizer'
 
@@ -13,10 +12,9 @@ names=''
 run_unit()
 {
 	beside "$1: the program ran all its checks and did not crash, and freed what it allocated"
-	names="$names $1"
 	shift
 	( begin
-		"$TOP/tests/helpers/unit" "$@" >../unit.$cells || [ $? -eq 1 ]
+		"$TOP/tests/helpers/unit" "$@" >tap || [ $? -eq 1 ]
 	) & later
 }
 
@@ -38,12 +36,10 @@ else
 	skip 'hosts: the parts of zc-hosts' 'no python3'
 fi
 together
-cells=0
-for name in $names; do
-	cells=$((cells + 1))
-	[ -e unit.$cells ] || continue # ONLY names others
-	awk -v n="$count" -v name="$name: " '/^(not )?ok /{ sub(/[0-9]+ - /, ++n " - " name) } !/^1\.\./' unit.$cells
-	count=$((count + $(grep -c '^ok \|^not ok ' unit.$cells)))
-	failed=$((failed + $(grep -c '^not ok ' unit.$cells)))
+for tap in cell.*/tap; do
+	read -r title <"${tap%tap}.title"
+	awk -v n="$count" -v name="${title%%:*}: " '/^(not )?ok /{ sub(/[0-9]+ - /, ++n " - " name) } !/^1\.\./' "$tap"
+	count=$((count + $(grep -c '^ok \|^not ok ' "$tap")))
+	failed=$((failed + $(grep -c '^not ok ' "$tap")))
 done
 finish

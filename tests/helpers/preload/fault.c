@@ -3,8 +3,7 @@
  * were asked to.
  *
  *	FAULT		`N,ERROR,PROGRAM,CALL,OBJECT`: the N-th such call fails, counted over all threads and
- *			processes of that name, or with 0 as N all of them.  ERROR is an errno value's name,
- *			or KILL: the process is killed.
+ *			processes of that name, or with 0 as N all of them.  ERROR is an errno value's name.
  *	FAULT_LOG	a file, to which a line `reached` is appended when it does, and without FAULT a line
  *			`PROGRAM,CALL,OBJECT` for each call.  A line `closed twice` is for each close(2) of a
  *			descriptor that is not open.
@@ -21,7 +20,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,13 +50,11 @@ struct call {
 extern struct call __start_calls[], __stop_calls[];
 
 #define NAME(value) [value] = #value
-enum { KILL = 200 };
 static const char *const errors[] = {
-	NAME(EACCES),       NAME(EADDRINUSE),   NAME(EAFNOSUPPORT), NAME(EAGAIN),
-	NAME(ECONNABORTED), NAME(ECONNREFUSED), NAME(EINVAL),       NAME(EIO),
-	NAME(EMFILE),       NAME(ECONNRESET),   NAME(ENOBUFS),      NAME(ENODEV),
-	NAME(ENOENT),       NAME(ENOMEM),       NAME(ENOSPC),       NAME(EPERM),
-	NAME(EPIPE),        NAME(KILL),         NAME(ETIMEDOUT),
+	NAME(EACCES),       NAME(EADDRINUSE), NAME(EAFNOSUPPORT), NAME(EAGAIN), NAME(ECONNABORTED),
+	NAME(ECONNREFUSED), NAME(EINVAL),     NAME(EIO),          NAME(EMFILE), NAME(ECONNRESET),
+	NAME(ENOBUFS),      NAME(ENODEV),     NAME(ENOMEM),       NAME(ENOSPC), NAME(EPERM),
+	NAME(EPIPE),        NAME(ETIMEDOUT),
 };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -208,8 +204,6 @@ static bool fails_by_plan(const struct call *c, int fd, const char *text, int fl
 	if (strcmp(line, planned) != 0 || (++*found != planned_n && planned_n != 0))
 		return false;
 	log_line("reached");
-	if (planned_error == KILL)
-		kill(getpid(), SIGKILL);
 	errno = planned_error;
 	return true;
 }
