@@ -13,6 +13,7 @@ log_has() { [ "$(paste -s -d ' ' log)" = "$1" ]; }
 
 beside 'commands run once a round, every second round in reverse, with --prepare before and --conclude behind each; a row for each'; ( begin
 	exits 0 compare -r 2 --vs 'echo b >>log; sleep 0.01' --prepare 'echo p >>log' --conclude 'echo c >>log' --save plan.tsv -- sh -c 'echo a >>log; sleep 0.01'
+	grep '	command: .*cyclesoak.* -r 2 --vs .*--save plan.tsv' plan.tsv
 	log_has 'p a c p b c p b c p a c'
 	grep -E "^sh -c 'echo a >>log; sleep 0.01' +.*0\.[0-9]{3} \+-" out
 	counts -eq 4 grep -c '	command=' plan.tsv
