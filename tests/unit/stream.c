@@ -278,7 +278,7 @@ static void test_samples(void)
 	struct stream st = scripted(STREAM_SENDING, false, 0);
 	const struct samples *s = &st.samples;
 	/* gcc's analyzer, which takes the mark for uninitialized, does not see through this. */
-	void (*volatile sample)(struct stream *) = stream_sample;
+	static void (*volatile sample)(struct stream *) = stream_sample;
 	double busy = 0;
 	size_t i;
 

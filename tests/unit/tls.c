@@ -83,7 +83,7 @@ static void test_places(void)
 	static const char *const counts[] = {
 		"TlsTxSw \t1\nTlsTxDevice \t5\n", "TlsTxSwX 3\nTlsTxSw \t2\nTlsTxDevice \t5\n",
 		"TlsTxSw \t1\nTlsTxDevice \t6\n", "TlsTxSw \t2\nTlsTxDevice \t6\n", NULL};
-	const char *places = "|software|device||", *place, *want;
+	const char *places = "|software|device||", *place = "", *want;
 	size_t i;
 
 	for (i = 0; i < LENGTH(counts); i++) {
