@@ -46,27 +46,22 @@ all_arrived()
 	grep -q 'all bytes sent were received' "$1"
 	[ "$(bytes_of "$1" | tr ' ' '\n' | uniq | grep -x "${2:-[1-9][0-9]*}")" ]
 }
-# intervals NAME: the bytes per second of its lines (-I), without those of streams
-intervals() { sed -nE 's/^ +[0-9.]+-[0-9.]+ +([0-9,]+) .*/\1/p' "$1.out" | tr -d ,; }
-# flow NAME...: the last three of its intervals have something in them; silent NAME...: the last five have nothing
-flow() { last 3 '>' "$@"; }
-silent() { last 5 '==' "$@"; }
+# last NUMBER '> 0': waits until so many of the last intervals of a.out (-I) are like that, in bytes per second
 last()
 {
-	number=$1 than=$2
-	shift 2
-	for name; do
-		met() { intervals "$name" | awk "{ n = \$1 $than 0 ? n + 1 : 0 } END { exit n < $number }"; }
-		wait_until met
-	done
+	number=$1 is=$2
+	met()
+	{
+		sed -nE 's/^ +[0-9.]+-[0-9.]+ +([0-9,]+) .*/\1/p' a.out | tr -d , |
+			awk "{ n = \$1 $is ? n + 1 : 0 } END { exit n < $number }"
+	}
+	wait_until met
 }
-# families: of the link
-families() { echo 4 ${A6:+6}; }
 
 for mtu in 576 1500 $(scale '' '1280 9000 65535'); do
 	beside "MTU $mtu: both ends agree, segments fit, and the packets of the link are counted"; ( begin; need jq
 		hosts -m "$mtu"
-		for v in $(families); do
+		for v in 4 ${A6:+6}; do
 			start_zcs --json
 			exits 0 zcc --json -s $(of A $v) -P 2 -n 2 ../file
 			wait_until [ -s zcs.out ]
@@ -128,43 +123,24 @@ beside '--mptcp: over two subflows both are counted; TCP at the other end is rep
 	exits 0 zcc -s "$A4" --mptcp --request 10,20 -n 30 -P 3
 	[ "$(grep -c "^zcc: --mptcp: $A4:$PORT has only TCP" err)" -eq 1 ]
 ) & later
-beside 'the cable is pulled at host A, and put back: all arrives, with the retransmits of the kernel; for good: both ends give up'; ( begin
+beside 'the cable is pulled at host A, and put back: all arrives, with the retransmits of the kernel'; ( begin
 	hosts
 	# With queues, as a card has them.  Without, TCP knows of each packet that the link drops.
 	tc=yes
 	for host in "$A" "$B"; do $host tc qdisc add dev "$LINK" root pfifo || tc=; done
 	start_zcs -I 0.1
 	start_zcc a -s "$A4" -t 60 --pace 16m -I 0.1 ../file
-	flow a
+	last 3 '> 0'
 	$A ip link set "$LINK" down
-	silent a
+	last 5 '== 0'
 	$A ip link set "$LINK" up
-	flow a
+	last 3 '> 0'
 	zcc_ends a 130 INT
 	all_arrived a.out
 	retransmits=$(figures_of retransmits a.out | cut -d ' ' -f 1)
 	[ "$retransmits" -eq "$($B sed -n '/^Tcp: [0-9]/p' /proc/net/snmp | cut -d ' ' -f 13)" ] # of all its connections
 	[ -z "$tc" ] || [ "$retransmits" -gt 0 ]
 	one_line zcs.err
-	start_zcs --idle-timeout 1 -I 0.1
-	descriptors=$(entries_in "/proc/$ZCS/fd")
-	start_zcc four -s "$A4" --timeout 1 -t 60 --pace 2m -I 0.1 ../file
-	start_zcc six -s "$A6" -P 2 -m zerocopy --timeout 1 -t 60 --pace 2m -I 0.1 ../file
-	flow four six
-	$A ip link set "$LINK" down
-	for name in four six; do # with one line and a report of what was sent, after silent intervals
-		zcc_ends $name 1
-		one_line $name.err
-		grep -q "^zcc: .*:$PORT: the server accepted no data for 1[0-9.]* seconds (--timeout[^)]*) after [1-9]" $name.err
-		[ "$(bytes_of $name.out)" -gt 0 ]
-		intervals $name | tail -n 5 | prints_nothing grep -v '^0$'
-	done
-	wait_until counts -eq 3 grep -Ec '^zcs: .*: silent for 1 seconds? \(--idle-timeout\), after [1-9][0-9]* bytes$' zcs.err
-	wait_until counts -eq "$descriptors" entries_in "/proc/$ZCS/fd"
-	$A ip link set "$LINK" up
-	# Its address, too, the kernel has given up for a while.
-	wait_until exits 0 zcc -s "$A4" ../file
-	all_arrived out 1000003
 ) & later
 beside 'refused, or no answer: one line that names the host, exit 1; a signal ends the wait'; ( begin
 	hosts
