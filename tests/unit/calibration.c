@@ -64,12 +64,14 @@ static const char good[] = "2000\n" SOAKER "\nmachine m 1 x\ncpus 1,4\nall 2 0.2
 			   "cpu 1 0.500000 0.200000 0.510000 0.100000 4000.0 1.0\n"
 			   "cpu 4 0.000000 0.000000 1.000000 0.000000 1000.0 0.0\n";
 
-static bool parse(const char *text, size_t len, struct calibration *c)
+/* Returns why it is none; an empty text: it is one. */
+static const char *parse(const char *text, size_t len, struct calibration *c)
 {
 	FILE *const f = fmemopen((char *)text, len, "r");
 	const char *const why = calibration_read(f, c);
 
-	return fclose(f) == 0 && why == NULL;
+	fclose(f);
+	return why != NULL ? why : "";
 }
 
 static void test_good(void)
@@ -78,18 +80,21 @@ static void test_good(void)
 	size_t len, accepted = 0;
 	char text[512];
 
-	ok(parse(good, strlen(good) - 1, &c) && c.others == 0.25 && c.of_file,
+	ok(*parse(good, strlen(good) - 1, &c) == '\0' && c.others == 0.25 && c.of_file,
 	   "a calibration is read even if it lacks its last newline, and has a mean of tasks");
 	capture(STDOUT_FILENO);
 	calibration_print(stdout, &c);
 	is(captured(), good, "a calibration is the same when it is read and written");
 	free(c.cpu);
 	for (len = 1; len < strlen(good) - strlen("0.0\n"); len++)
-		accepted += parse(good, len, &c);
+		accepted += *parse(good, len, &c) == '\0';
 	ok(accepted == 0, "no beginning of a calibration is one");
 	memcpy(strstr(strcpy(text, good), "1,4"), "4,1", 3);
 	len = (size_t)(strstr(text, "cpu 1") - text);
-	ok(!parse(text, len, &c), "a calibration of CPUs that cannot be read is none");
+	is(parse(text, len, &c), damaged, "a calibration of CPUs that cannot be read is none");
+	is(parse("x", 1, &c), damaged, "a text is no calibration");
+	is(parse("2000\nx", 6, &c), "was not made by this version's soaker",
+	   "a number alone is a calibration of an old version");
 }
 
 static void test_bad(void)
@@ -110,7 +115,7 @@ static void test_bad(void)
 		*put++ = '\0';
 		at = strstr(good, find);
 		sprintf(text, "%.*s%s%s", (int)(at - good), good, put, at + strlen(find));
-		ok(!parse(text, strlen(text), &c) && c.cpu == NULL,
+		ok(*parse(text, strlen(text), &c) != '\0' && c.cpu == NULL,
 		   "a calibration with '%s' for '%s' is rejected", put, find);
 	}
 }
@@ -171,7 +176,7 @@ static void test_calibrate(void)
 		{.others = 0.03, .cpus = 2, .prints = true},
 		{.others = 0.03, .cpus = 1},
 		{.others = 0.04, .cpus = 2},
-		{.others = 0.04, .cpus = 2, .force = true},
+		{.others = CAL_FULL, .cpus = 2, .force = true},
 		{.others = 0.4, .cpus = 2, .force = true},
 		{.others = 0.03, .cpus = 2, .is_full = true, .force = true},
 		{.others = 0.03, .cpus = 2, .why = "others soak"},

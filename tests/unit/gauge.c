@@ -229,7 +229,7 @@ static void test_runs(void)
 		struct machine machine;
 	} rows[] = {
 		{"a load between two baselines", {.soak = true}, {.steal = 0.03}},
-		{"others before", {.soak = true}, {.tasks = {0.1}}},
+		{"others before", {.soak = true, .debug = true}, {.tasks = {CAL_FULL}}},
 		{"others after the first", {.soak = true}, {.tasks = {0, 0.1}}},
 		{"many before", {.soak = true}, {.tasks = {0.5}}},
 		{"no time before", {.soak = true}, {.held = {1}}},
@@ -252,6 +252,7 @@ static void test_runs(void)
 		{"the clock",
 		 {.idle = IDLE_BY_CLOCK, .debug = true, .never_idle = true},
 		 {.age = 3601}},
+		{"idle time without words", {.idle = IDLE_BY_BEST}, {.age = 0}},
 		{"no idle time", {.idle = IDLE_BY_BEST}, {.why = "a reason"}},
 		{"no idle time of a CPU",
 		 {.idle = IDLE_BY_BEST},

@@ -217,6 +217,7 @@ static void test_start(void)
 		{.machine.ended = 2, .machine.status = 129 << 8},
 		{.machine.ended = 2, .machine.status = 128 << 8},
 		{.machine.ended = 2, .machine.status = 1 << 8, .bind = EINVAL},
+		{.machine.ended = 2, .machine.status = 1 << 8, .bind = EPERM},
 		{.machine.asleep = 700, .machine.step = 190000000},
 		{.policy = EPERM},
 		{.machine.user = true, .policy = EPERM},
@@ -240,6 +241,10 @@ static void test_start(void)
 		string_append(all, sizeof(all), "%s", start());
 	}
 	expect(all, "soakers start, or say why not");
+	soakers_of((struct machine){.error = EBADF});
+	ok(died(start_of, &s) == EXIT_FAILURE &&
+		   strstr(printed, "cannot lock /dev/zero: Bad file descriptor") != NULL,
+	   "a lock that cannot be had is an error");
 }
 
 /* Eight trials, of which the last but one is the better. */
