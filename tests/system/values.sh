@@ -1,15 +1,11 @@
 #!/bin/sh
-# The figures of the reports against each other, as the cost is the load times the number of CPUs and the time, divided by
-# the bytes moved; and against what ss(8) reads of the same connection.  tests/unit/counters.c has the files of the kernel,
-# loads.sh judges the loads.
+# The figures of the reports against each other, and against what ss(8) reads of the same connection.
+# tests/unit/counters.c has the files of the kernel, figures.c the costs, loads.sh judges the loads.
 #
-# group: soaks
-# seconds: 4
+# seconds: 3
 . "$TOP/tests/lib.sh"
 
-cpus=$(getconf _NPROCESSORS_ONLN)
 whole_test_needs jq 'figures that agree with each other, the kernel and the peer'
-head -c 65536 /dev/zero >file
 # need_lab: skips the check at hand where there cannot be two hosts
 need_lab() { has_lab || skip_check 'needs root, ip(8) and network namespaces'; }
 
@@ -69,30 +65,5 @@ beside 'the TCP figures and --pace are those of ss(8), and the times in which so
 	END
 ) & later
 
-made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
-start_zcs
-it 'zcc -c -B -b with a list: load, uncertainty and cost agree, in sum, for each CPU and each interval, for each size'; ( begin
-	begun=$(date +%s)
-	soaking "$zcc" -c --json -s 0 -p "$PORT" -S -b 64,16k -r 1 -t 0.5 -I 0.2 -B 0 --congestion reno file
-	jq_defs="$cpus as \$cpus | $(($(date +%s) - begun + 1)) as \$wall | "'
-		def near($a; $b; $t): ($a - $b) | . <= $t and . >= -$t;
-		# the time that the cost stands for; at the end a busy CPU adds some between two looks
-		def cost_fits($h; $bytes; $from; $to):
-			$h.cost_us_per_kib * $bytes / 1024 / ($h.load_percent / 100 * ($h.cpus // $cpus) * 1e6) |
-			. >= $from - 0.01 and . <= $to;'
-	[ "$(wc -l <out)" -eq 3 ]
-	for n in 1 2; do
-		sed -n "${n}p" out >one
-		holds one '.end | cost_fits(.host; .sum_sent.bytes; 0.98 * .sum_sent.seconds; $wall)' \
-		    '.end.host | .load_percent > 0 and .load_uncertainty_percent > 0 and .cpus == $cpus' \
-		    '.end.load_by_cpu | length == $cpus and .[0].cpu == 0 and .[0].role == "sender"' \
-		    '.end | near(.load_by_cpu | map(.load_percent) | add / $cpus; .host.load_percent; .host.load_uncertainty_percent)' \
-		    '.end | near(.load_by_cpu | map(.cost_us_per_kib) | add; .host.cost_us_per_kib;
-			.host.cost_us_per_kib * .host.load_uncertainty_percent / .host.load_percent)' \
-		    '.intervals | length >= 1 and all(.sum | cost_fits(.; .bytes; 0.7 * .seconds; 1.4 * .seconds))' \
-		    'near(.end.sum_sent.calls * .start.test_start.blksize; .end.sum_sent.bytes; 65536)'
-	done
-	jq -es '.[0].end.host.cost_us_per_kib > .[1].end.host.cost_us_per_kib' out # what a small buffer costs more
-); ok
 together
 finish
