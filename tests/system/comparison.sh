@@ -32,6 +32,8 @@ it '--save and --against: the rows of both, and how many times the old; a sessio
 	# Sessions of the file that is added to are of this side, unless they are compared with.
 	compare --json -m send,mmap -r 1 -n 1 --save two.tsv --against two.tsv file
 	tail -n 1 out | grep '"sessions":1,"against":"zcc [^"]*","against_rounds":3,"against_sessions":2,'
+	compare --json -m send,mmap -r 1 -n 1 --save two.tsv --against plan.tsv file
+	tail -n 1 out | grep '"sessions":4,"against":"zcc [^"]*","against_rounds":2,"against_sessions":1,'
 ); ok
 find_hastening
 beside '--retry: a run that fails is repeated, in the end omitted, named and saved, also the first; the status is 1, or 3'; ( begin; need jq
