@@ -221,7 +221,11 @@ static void test_entered(void)
 	struct run run = {.opt = NULL};
 	struct send_report rep = {.opt = NULL};
 	struct trials a = {.opt = &opt, .run = &run, .report = &rep};
+	struct send_result res = {.receipts = 1};
 
+	ok(measures_there(&res), "a receiver may measure a load");
+	strcpy(res.received.host.no_load, NO_LOAD_OFF);
+	ok(!measures_there(&res), "a receiver that is not to measure a load does not");
 	prepare("-s 0 -p 7 --idle --setting a=: --setting b=: --vs -p_9");
 	waits = false;
 	ok(entered(&a, 3) == 0 && waited_for == NULL,
