@@ -229,7 +229,7 @@ static void test_entered(void)
 	prepare("-s 0 -p 7 --idle --setting a=: --setting b=: --vs -p_9");
 	waits = false;
 	ok(entered(&a, 3) == 0 && waited_for == NULL,
-	   "in a new setting nobody waits for a receiver that measures no load");
+	   "in a new setting nobody waits for a receiver that does not measure");
 	a.remote_measures = true;
 	ok(entered(&a, 3) == RECEIVER_SECONDS && strcmp(waited_for->port, "9") == 0 &&
 		   waited_for->wait_server == 1,
