@@ -1,6 +1,6 @@
 #!/bin/sh
-# Comparisons: lists, rounds, files of --save, and what ends a comparison.  records.sh has what is printed of files that were
-# saved; tests/unit/{trials,rounds,plan,saved}.c have the runs, the order, the figures and the files.
+# Comparisons: lists, rounds, files of --save, and what ends a comparison.  records.sh has what is printed of files;
+# tests/unit/{trials,rounds,plan,saved}.c have the runs, the order, the figures and the files.
 #
 # seconds: 9
 # limit: 400

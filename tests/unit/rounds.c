@@ -17,8 +17,10 @@ static char said[32];
 static double precision; /* that is asked for */
 static _Atomic int stop;
 
-/* Makes a run: `.`, or it fails, or its load is Unsafe, or Missing, or the receiver's is unsafe (R); a signal comes before
- * or after it is complete (S or E), or makes it fail (X). */
+/*
+ * Makes a run: `.`, or it fails, or its load is Unsafe, or Missing, or the receiver's is unsafe (R); a signal comes
+ * before or after it is complete (S or E), or makes it fail (X).
+ */
 static const char *once(void *arg, int run, char why[DIE_MAX])
 {
 	const int how = *next != '\0' ? *next++ : '.';
@@ -126,7 +128,7 @@ static void test_precision(void)
 	expect(captured(), "--precision: no round is made behind the first that is precise");
 }
 
-/* Settles options: -r, --precision, --fail-above, how many settings and how many runs.  Ends with whether they compare. */
+/* Settles -r, --precision, --fail-above, how many settings and how many runs.  Ends with whether these compare. */
 static void settle(void *text)
 {
 	struct compare_options opt = {.save = NULL};

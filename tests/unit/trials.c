@@ -275,7 +275,7 @@ static size_t bytes_taken(void)
 	return mapped_bytes() + (size_t)mallinfo().uordblks;
 }
 
-/* Runs zcc six times.  Ends with 0 if it then has the descriptors and memory that it had before, and with 77 without io_uring(7). */
+/* Runs zcc six times.  Ends with 0 if it has the descriptors and memory of before, and with 77 without io_uring(7). */
 static void run_often(const struct command *c)
 {
 	static char *argv[32];
