@@ -38,13 +38,7 @@ beside 'the words of COMMAND arrive as they are, a single one is a line of sh, o
 	grep -F "a  b|\$HOME|x'y|*|" err
 	grep -F "\$0;a'b;" err
 ) & later
-beside 'a command that leaves a daemon ends without it, and the daemon lives on'; ( begin
-	exits 0 compare -r 1 -- 'sleep 1000 >daemon.out & echo $! >daemon'
-	remember "$(cat daemon)"
-	kill -0 "$(cat daemon)"
-	kill "$(cat daemon)"
-) & later
-beside 'a command that fails ends the comparison, which prints its complete rounds, though a child has its standard error open'; ( begin
+beside 'a command that fails ends the comparison, which prints its complete rounds; a child that has its standard error lives on'; ( begin
 	exits 125 compare -r 5 --conclude 'echo c >>log' --vs '[ -e run ] || { touch run; exit 0; }
 		sleep 1000 & echo $! >child; echo last >&2; exit 5' -- true
 	remember "$(cat child)"
