@@ -11,30 +11,35 @@
 static struct environment e;
 static struct link l;
 
-/* What is printed of the host and a link behind the time. */
+/* What is printed of the time, the host and a link. */
 static const char *json_of(const struct link *link)
 {
 	struct json j = {.depth = 0};
 
 	capture(STDOUT_FILENO);
 	strcpy(e.system.sysname, "Linux"); /* else nothing is known of a machine */
-	environment_json_start(&j, &e, link, 0);
-	return strstr(captured(), "\"environment\"");
+	environment_json_start(&j, &e, link, 1700000000123000000);
+	return strstr(captured(), "\"timestamp\"");
 }
 
 static void test_printed(void)
 {
-	static const char bare[] = "\"environment\":{\"cpus_online\":0}";
+#define TIME                                                                                       \
+	"\"timestamp\":{\"time\":\"Tue, 14 Nov 2023 22:13:20 GMT\",\"timesecs\":1700000000,"       \
+	"\"timemillisecs\":1700000000123},"
+	static const char bare[] = TIME "\"environment\":{\"cpus_online\":0}";
 
 	is(json_of(&l), bare,
 	   "what is not known is omitted, and so is an interface without a name");
 	is(json_of(NULL), bare, "without an interface there is none");
 	e = (struct environment){.host = "version: zc 1\nkernel_version: #1 SMP: x\n",
 				 .cpus = 3,
+				 .hz = 1,
 				 .vulnerabilities = "mds: Not affected\nl1tf: Vulnerable: x\n"};
 	l = (struct link){.interface = "a\033[2Jb", .mtu = 1400, .offloads = "none"};
 	is(json_of(&l),
-	   "\"environment\":{\"version\":\"zc 1\",\"kernel_version\":\"#1 SMP: x\",\"cpus_online\":3,"
+	   TIME
+	   "\"environment\":{\"version\":\"zc 1\",\"kernel_version\":\"#1 SMP: x\",\"cpus_online\":3,\"hz\":1,"
 	   "\"vulnerabilities\":{\"mds\":\"Not affected\",\"l1tf\":\"Vulnerable: x\"},"
 	   "\"link\":{\"interface\":\"a\\u001b[2Jb\",\"mtu\":1400,\"offloads\":[]}}",
 	   "what is known of the host and of the interface is printed");
@@ -43,7 +48,7 @@ static void test_printed(void)
 	is(captured(),
 	   "environment: hostname: \nenvironment: version: zc 1\n"
 	   "environment: kernel_version: #1 SMP: x\nenvironment: cpus_online: 3\n"
-	   "environment: l1tf: Vulnerable: x\nenvironment: interface: a?[2Jb\n"
+	   "environment: l1tf: Vulnerable: x\nenvironment: hz: 1\nenvironment: interface: a?[2Jb\n"
 	   "environment: mtu: 1400\nenvironment: offloads: none\n",
 	   "a terminal gets no control characters, and no vulnerability of other CPUs");
 }
@@ -113,6 +118,7 @@ static void test_read(void)
 	ok(known == KERNEL_OPTIONS && i == KERNEL_OPTIONS + 1,
 	   "behind the model of preemption there are the kernel's options and the cycle counters");
 	link_read(&l, "lo");
+	ok(l.mtu > 0, "an interface has its MTU");
 	link_read(&l, "no-such-dev");
 	ok(strcmp(l.interface, "no-such-dev") == 0 && l.mtu == 0 && l.offloads[0] == '\0' &&
 		   l.lines[0] == '\0',

@@ -33,7 +33,7 @@ static struct script {
 		slow_ms[3]; /* for connecting, the first byte and the others; and of slow connections */
 	_Atomic int slow; /* connections */
 	_Atomic int connected, tested;
-	int receipts,
+	int baselines, receipts,
 		receipts_before; /* that were asked for; of these before the baseline after the run */
 } s;
 
@@ -100,6 +100,7 @@ static int test_shutdown(int fd, int how)
 static void test_baseline(struct run *r)
 {
 	(void)r;
+	s.baselines++;
 	s.receipts_before = s.receipts;
 }
 
@@ -126,13 +127,16 @@ static void requests_of(const char *title, struct script script, const char *wor
 	       (uintmax_t)all.host.bytes, (uintmax_t)all.latency[TOTAL].n,
 	       (uintmax_t)all.latency[TOTAL].max / 1000000);
 	for (i = 0; i < STALL_PLACES; i++)
-		report(" %ju", (uintmax_t)all.stalled[i].n);
+		report(" %ju of %ju ms", (uintmax_t)all.stalled[i].n,
+		       (uintmax_t)all.wait[i].max / 1000000);
 	for (i = 0; i < FAILURES; i++)
 		if (all.failed[i] > 0)
 			report(", failed: %ju %s", (uintmax_t)all.failed[i],
 			       failure_text(all.error[i]));
 	if (all.has_receipt)
 		report(", a receipt of %g", all.received.requests.n);
+	if (s.baselines == 0)
+		report(", no baseline");
 	if (s.receipts > 0)
 		report(", %d before the baseline", s.receipts_before);
 	report(", the last %ju; %d tested%s; %s\n", (uintmax_t)all.failed_last, s.tested,
