@@ -37,6 +37,7 @@ static int notes; /* what the child has seen */
 #undef open
 #undef isatty
 
+#include "lib/report/json.h"
 #include "tests/unit/unit.h"
 
 static int reader[3]; /* of stdout and stderr */
@@ -143,9 +144,14 @@ static void wait_for(uint64_t ns)
 		note("not polled\n");
 }
 
-static void close_report(char *text, size_t size)
+static struct json j;
+
+static void begin_report(void)
 {
-	snprintf(text, size, "]}\n");
+	output_open();
+	json_report_open(&j);
+	json_open(&j, "rows", '[');
+	report_flush();
 }
 
 static void read_rows(void)
@@ -179,9 +185,11 @@ static void read_rows(void)
 
 static void read_json(void)
 {
-	report_closed_by(close_report);
-	output_open();
+	begin_report();
 	fill();
+	json_close(&j, ']');
+	json_report_close(&j, NULL);
+	fill(); /* which no report counts */
 	exit(0);
 }
 
@@ -189,8 +197,7 @@ static void die_with_rows(void)
 {
 	int i;
 
-	report_closed_by(close_report);
-	output_open();
+	begin_report();
 	for (i = 0; i < 90; i++)
 		report("%099d\n", i);
 	die_of_signal(SIGTERM);

@@ -112,24 +112,6 @@ static void begin_blocked(void *unused)
 		 signal(SIGHUP, SIG_IGN) == SIG_IGN);
 }
 
-static void test_beginning(void)
-{
-	static const char *const closed[] = {"", "0", "012"};
-	size_t i;
-	int sig;
-
-	for (sig = 1; sig < NSIG; sig++) /* those of a background job are ignored */
-		signal(sig, SIG_DFL);
-	for (i = 0; i < LENGTH(closed); i++) {
-		fflush(stdout);
-		ok(died(begin_without, (void *)closed[i]) == 0,
-		   "standard descriptors that are closed (%s) are opened, of which none is written, and no others",
-		   closed[i]);
-	}
-	ok(died(begin_blocked, NULL) == 0,
-	   "stop signals that are not ignored are unblocked, and children can be waited for");
-}
-
 /* Starts a command that prints what it was given as input, its signals, its limit and its session; and an error. */
 static void start(void *in_own)
 {
@@ -209,27 +191,6 @@ static void become_late(void *sig)
 	conclude(true);
 }
 
-static void test_commands(void)
-{
-	bool in_own[] = {true, false};
-	int errors[] = {ENOENT, EAGAIN}, signals[] = {SIGHUP, SIGUSR2, SIGRTMAX};
-	size_t i;
-
-	for (i = 0; i < LENGTH(in_own); i++) {
-		ok(died(start, &in_own[i]) == 0, "a command is started in %s session",
-		   in_own[i] ? "its own" : "the same");
-		has(printed, "given\nBlk 0004200\nIgn 0010001\nCgt 0000000\n100\n",
-		    "it has the files that it is given, and the signals, mask and limit that there were");
-	}
-	for (i = 0; i < LENGTH(errors); i++)
-		ok(died(start_none, &errors[i]) == 0,
-		   "a command that cannot run (%s) leaves no child, id or blocked signal",
-		   strerror(errors[i]));
-	for (i = 0; i < LENGTH(signals); i++)
-		ok(died(become_late, &signals[i]) == -1,
-		   "between a program and its command signal %d meets no handler", signals[i]);
-}
-
 static char taken[16];
 
 static void take(int sig)
@@ -261,11 +222,41 @@ static void take_requests(void *unused)
 	conclude(true);
 }
 
-static void test_requests(void)
+/* Programs that are to end so, with that on stderr. */
+static void test_programs(void)
 {
-	ok(died(take_requests, NULL) == 0, "stop signals are blocked but where the program waits");
-	is(printed, "TTITI",
-	   "a signal that follows the request of its number within 0.2 s is none, and none interrupts another");
+	static const char started[] = "given\nBlk 0004200\nIgn 0010001\nCgt 0000000\n100\n";
+	const struct {
+		void (*function)(void *arg);
+		void *arg;
+		int status;
+		const char *printed, *title;
+	} cases[] = {
+		{begin_without, "", 0, "", "no descriptor is opened that was open"},
+		{begin_without, "0", 0, "", "a closed stdin is opened, and cannot be written"},
+		{begin_without, "012", 0, "", "closed standard descriptors are opened"},
+		{begin_blocked, NULL, 0, "", "stop signals that are not ignored are unblocked"},
+		{start, &(bool){true}, 0, started,
+		 "a command in its own session has all as it was"},
+		{start, &(bool){false}, 0, started,
+		 "a command in the same session has all as it was"},
+		{start_none, &(int){ENOENT}, 0, "", "a missing command leaves no child"},
+		{start_none, &(int){EAGAIN}, 0, "", "a command without a process leaves no id"},
+		{become_late, &(int){SIGHUP}, -1, "", "SIGHUP meets no handler before a command"},
+		{become_late, &(int){SIGUSR2}, -1, "", "SIGUSR2 meets no handler before a command"},
+		{become_late, &(int){SIGRTMAX}, -1, "", "a late signal meets no handler"},
+		{take_requests, NULL, 0, "TTITI",
+		 "a signal within 0.2 s of one of its number is none, and none interrupts another"},
+	};
+	size_t i;
+	int sig;
+
+	for (sig = 1; sig < NSIG; sig++) /* those of a background job are ignored */
+		signal(sig, SIG_DFL);
+	for (i = 0; i < LENGTH(cases); i++)
+		ok(died(cases[i].function, cases[i].arg) == cases[i].status &&
+			   strstr(printed, cases[i].printed) != NULL,
+		   "%s", cases[i].title);
 }
 
-TESTS(test_beginning, test_commands, test_requests)
+TESTS(test_programs)
