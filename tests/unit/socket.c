@@ -215,6 +215,24 @@ static void test_keep_alive(void)
 	close(fd);
 }
 
+static void test_reset(void)
+{
+	int listener, sock, peer, i;
+	char c;
+
+	for (i = 0; i < 2; i++) {
+		sock = listen_and_connect(&listener);
+		peer = accept(listener, NULL, NULL);
+		sock_reset_at_close(sock, true);
+		sock_reset_at_close(sock, i == 0);
+		close(sock);
+		ok(read(peer, &c, 1) == (i == 0 ? -1 : 0) && (i == 1 || errno == ECONNRESET),
+		   "a connection ends by a reset if that was asked for last: %d", i);
+		close(peer);
+		close(listener);
+	}
+}
+
 static void test_timeout(void)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM, 0), names[] = {SO_RCVTIMEO, SO_SNDTIMEO};
@@ -230,4 +248,4 @@ static void test_timeout(void)
 	close(fd);
 }
 
-TESTS(test_addresses, test_routes, test_mptcp, test_zone, test_keep_alive, test_timeout)
+TESTS(test_addresses, test_routes, test_mptcp, test_zone, test_keep_alive, test_reset, test_timeout)
