@@ -86,6 +86,11 @@ static void test_writing(const char *dir)
 	file_replace_or_die(path, print_new, "three\n");
 	ok(is_file("file", 0600, "three"),
 	   "file_replace: symbolic links are followed, and a file keeps its mode");
+	snprintf(path, sizeof(path), "file.%d", (int)getpid());
+	file_replace_or_die(path, print_new, "torn\n");
+	file_replace_or_die("file", print_new, "four\n");
+	ok(is_file("file", 0600, "four") && access(path, F_OK) != 0,
+	   "file_replace: what a process of the same id left is replaced");
 	pthread_sigmask(SIG_BLOCK, NULL, &now);
 	ok(sigisemptyset(&now), "file_replace: no signal stays blocked");
 	ok(died(replace_late, "file") == -1 && is_file("file", 0600, "late"),

@@ -215,6 +215,26 @@ static void test_keep_alive(void)
 	close(fd);
 }
 
+static void test_options(void)
+{
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char name[16];
+
+	capture(STDERR_FILENO);
+	sock_set_options_or_die(
+		fd, &(struct sock_options){
+			    .rcvbuf = 8192, .sndbuf = 16384, .dscp = 46, .congestion = "reno"});
+	sock_congestion(fd, name);
+	is(captured(), "", "buffers that the kernel gives are no news");
+	ok(sock_get(fd, SOL_SOCKET, SO_RCVBUF) == 2 * 8192 &&
+		   sock_get(fd, SOL_SOCKET, SO_SNDBUF) == 2 * 16384 &&
+		   sock_get(fd, IPPROTO_IP, IP_TOS) == 184 && strcmp(name, "reno") == 0,
+	   "a socket has the buffers, the class and the congestion control of its options");
+	close(fd);
+	sock_congestion(fd, name);
+	is(name, "unknown", "the congestion control of no socket is unknown");
+}
+
 static void test_reset(void)
 {
 	int listener, sock, peer, i;
@@ -248,4 +268,5 @@ static void test_timeout(void)
 	close(fd);
 }
 
-TESTS(test_addresses, test_routes, test_mptcp, test_zone, test_keep_alive, test_reset, test_timeout)
+TESTS(test_addresses, test_routes, test_mptcp, test_zone, test_keep_alive, test_options, test_reset,
+      test_timeout)
