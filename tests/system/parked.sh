@@ -38,7 +38,7 @@ seconds=$(scale 0.5 10)
 undisturbed "parked for $seconds s, zcs -c uses less than 0.1 % of a CPU, without the lock; SIGTERM then leaves nothing"
 least_turns=3; while again; do ( begin
 	[ -r /proc/self/schedstat ] || skip_check 'the kernel has no schedstat'
-	start_parked
+	start_parked -I 0.05
 	wait_until asleep
 	all="$ZCS $(keeper_of "$ZCS") $SOAKER"
 	from=$(cpu_ns $all)
@@ -60,6 +60,7 @@ least_turns=3; while again; do ( begin
 	wait_until has_lock "$ZCS"
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 100k -t 0.4
 	has_lock "$ZCS" || skip_check 'another program soaks'
+	wait_until asleep
 	stop_zcs
 	cat zcs.out
 	tail -n 1 zcs.out | jq -e '(.host | has("load_percent") | not) and .replies > 0'
