@@ -49,8 +49,8 @@ static void test_loads(void)
 	const struct calibration busy = {.all.tasks = 0.29, .others = 0.29};
 	const struct calibration full = {.all.tasks = 0.1, .others = 0.305};
 	const struct calibration bursts = {.windows = 16, .all.tasks_sd = 0.01};
-	const struct calibration second = {.windows = 4, .all.tasks_sd = 0.01};
-	const double q4 = student_t(3) * 0.01;
+	const struct calibration second = {.windows = 2, .all.tasks_sd = 0.01};
+	const double q2 = student_t(1) * 0.01;
 	const double cut = tick * tick / 12, step = 1.96 * sqrt(2 * cut); /* of single readings */
 	const struct calibration idle = {
 		.cpus.n = 2, .kind = &by_idle_time, .all = {.tasks = 0.01, .step = 0.002}};
@@ -110,10 +110,10 @@ static void test_loads(void)
 		 .to = {.time = 17, .spin = 8}, .load = 0.5, .half = 0.006 / 16},
 		{"over 100 s the windows of the baseline count, and hardly bursts", second,
 		 .to = {.time = 101, .spin = 50}, .load = 0.5,
-		 .half = hypot(6e-5, hypot(q4 / 2, q4 / 20))},
+		 .half = hypot(6e-5, hypot(q2 / sqrt(2), q2 / 20))},
 		{"in less than a window bursts are worth no more than in one", second,
 		 .to = {.time = 1.1, .spin = 0.05}, .load = 0.5,
-		 .half = hypot(0.06, hypot(q4 / 2, q4))},
+		 .half = hypot(0.06, hypot(q2 / sqrt(2), q2))},
 		{"where half of the time is spun half of twice the deviation of spinning counts",
 		 {.windows = 16, .all.spin_sd = 0.1},
 		 .to = {.time = 2, .spin = 0.5},

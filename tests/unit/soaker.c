@@ -317,7 +317,7 @@ static void test_limits(void)
 	} rows[] = {
 		{"tsc", {"tsc", "disabled"}, 0, 0, 0, 0, 2}, {"tsc", {NULL, NULL}, 0, -1, 0, 0, 4},
 		{"", {"hpet", "enable"}, 0, -1, 0, 0, 4},    {"tsc", {"hpet", NULL}, 0, 0, 0, 0, 4},
-		{"tsc", {NULL, "enabled"}, 0, 0, 0, 1, 4},   {"tsc", {"tsc", NULL}, 1, 0, 0, 0, 4},
+		{"tsc", {"hpet", "enabled"}, 0, 0, 0, 1, 4}, {"tsc", {"tsc", NULL}, 1, 0, 0, 0, 4},
 		{"tsc", {"tsc", NULL}, 0, 0, 0, 0, 3},       {"tsc", {"tsc", NULL}, 0, 1, 0, 0, 4},
 		{"tsc", {"tsc", NULL}, 0, 0, 1, 0, 4},
 	};
