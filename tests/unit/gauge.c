@@ -50,6 +50,7 @@ static bool script_baseline(struct calibration *c, double seconds, const _Atomic
 
 static const char *start(struct instrument *in, const struct cpus *cpus)
 {
+	(void)cpus;
 	in->missing = the.missing;
 	in->holder.pid = the.holder - 1;
 	return the.why;
@@ -57,6 +58,7 @@ static const char *start(struct instrument *in, const struct cpus *cpus)
 
 static void stop(struct instrument *in)
 {
+	(void)in;
 	now.stops++;
 }
 
@@ -67,6 +69,7 @@ static void script_read(const struct instrument *in, const struct cpus *cpus,
 	const int n = cpus->n;
 	int i;
 
+	(void)in;
 	now.seconds += for_baseline ? 1000 : 1;
 	at[n] = (struct load_sample){.limits.now = the.unsafe};
 	for (i = 0; i < n; i++) {
