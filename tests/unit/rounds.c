@@ -99,6 +99,7 @@ static void test_hopeless(void)
 	capture(STDERR_FILENO);
 	compare(2, 2, 2, true, "MMMMMMMM");
 	compare(2, 3, 1, true, "MM.UUMM");
+	compare(1, 3, 1, true, ".MMMM");
 	compare(2, 2, 0, true, "MMM");
 	compare(1, 1, 1, false, "MM");
 	expect(captured(),
