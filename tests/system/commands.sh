@@ -48,10 +48,10 @@ beside 'a command that fails ends the comparison, which prints its complete roun
 	log_has 'c c c'
 ) & later
 beside '--retry: a command that fails is run again; in the end it is omitted, and the others go on'; ( begin; need jq
-	exits 1 compare -r 2 --retry 1 --vs 'echo x >>log; [ $(grep -c x log) -ne 1 ]' --json -- 'exit 3'
+	exits 1 compare -r 1 --retry 1 --vs 'echo x >>log; [ $(grep -c x log) -ne 1 ]' --json -- 'exit 3'
 	counts -eq 1 grep -c 'echo x .*: its command ended with status 1: .*: the run is repeated, 1 of 1$' err
-	log_has 'x x x'
-	jq -es '.[-1].comparison | .rounds == 2 and (.failed_runs | length == 2) and .runs[1].seconds.mean > 0 and .runs[0].seconds == null' out
+	log_has 'x x'
+	jq -es '.[-1].comparison | .rounds == 1 and (.failed_runs | length == 1) and .runs[1].seconds.mean > 0 and .runs[0].seconds == null' out
 	jq -es '.[0].run == 2 and (.[0].start | has("environment"))' out # the first that did not fail
 ) & later
 beside 'an interrupted comparison: the command and what it has started end, complete rounds are printed, the first setting is restored'
