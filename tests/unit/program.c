@@ -254,9 +254,10 @@ static void test_programs(void)
 	for (sig = 1; sig < NSIG; sig++) /* those of a background job are ignored */
 		signal(sig, SIG_DFL);
 	for (i = 0; i < LENGTH(cases); i++)
-		ok(died(cases[i].function, cases[i].arg) == cases[i].status &&
-			   strstr(printed, cases[i].printed) != NULL,
-		   "%s", cases[i].title);
+		show_unless(ok(died(cases[i].function, cases[i].arg) == cases[i].status &&
+				       strstr(printed, cases[i].printed) != NULL,
+			       "%s", cases[i].title),
+			    printed, cases[i].printed);
 }
 
 TESTS(test_programs)
