@@ -70,8 +70,6 @@ requests;;;answers at random;noise -n 4
 requests;;;never ends its answer;endless -n 4 -f long
 requests;;;sends a byte more;say -n 4 -f eleven
 requests;;;talks and does not listen;talk -f long
-requests;;;says nothing and stays;linger -n 4
-requests;;;sends nothing;say -n 4
 END
 
 it 'a word of a refusal is repeated; an answer that is no receipt has what to do'; ( begin

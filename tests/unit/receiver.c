@@ -199,7 +199,7 @@ static void test_failures(const struct receive_method *method)
 	getrlimit(RLIMIT_NOFILE, &were);
 	for (left = 0; left < 3 && method->open != NULL && !method->maps; left++) {
 		few = were;
-		few.rlim_cur = (rlim_t)(next + left);
+		few.rlim_cur = (rlim_t)next + (rlim_t)left;
 		setrlimit(RLIMIT_NOFILE, &few);
 		ok(receiver_open(&r, 0) != NULL || (left > 0 && method->step == uring_receive),
 		   "-m %s: %d descriptors are too few", method->name, left);
