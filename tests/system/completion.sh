@@ -20,7 +20,8 @@ candidates()
 
 it 'bash: each program is registered, and every option of its --help is offered and no other, with = before an argument'; ( begin
 	for tool in zcc zcs cyclesoak run_rr zc-hosts zc-plot; do
-		"$tool" --help >help || { [ $tool != "${tool#zc-}" ] && continue; } # it may lack its Python
+		case $tool in zc-*) command -v python3 || continue ;; esac
+		"$tool" --help >help </dev/null
 		sed -n 's/^ \{2,6\}\(-.*\)/\1/p' help | sed 's/  .*//; s/, /\n/g' | sed 's/=.*/=/; s/^\(-[^-]\)=/\1/' | LC_ALL=C sort >wanted
 		candidates $tool - | diff wanted -
 		echo "complete -o default -F _zc $tool" | diff - registered

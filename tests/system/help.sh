@@ -24,7 +24,8 @@ it '--version has the version of the Makefile; --help, in 79 columns, usage, opt
 ); ok
 it 'every option of --help has an entry in the man page, and the other way round; neither names one that does not exist'; ( begin
 	for tool in $tools zc-hosts zc-plot; do
-		"$BIN/$tool" --help >out || { [ $tool != "${tool#zc-}" ] && continue; } # it may lack its Python
+		case $tool in zc-*) command -v python3 || continue ;; esac
+		"$BIN/$tool" --help >out </dev/null
 		{
 			sed -n 's/^ \{2,6\}\(-.*\)/\1/p' out | sed 's/  .*//; s/=.*//; s/, /\n/g' | sed 's/^/entry /'
 			grep -o -e '--[a-z][a-z-]*' out
