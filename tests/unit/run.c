@@ -139,6 +139,9 @@ static void test_find(void)
 	run.opt = &(struct send_options){.server = "name", .port = "80", .mss = 1};
 	ok(!run_attempt(&run, find, &run) && run.has_died && held == 0,
 	   "a run that dies while it connects frees the addresses");
+	run.opt = &opt;
+	ok(run_attempt(&run, find, &run) && !run.has_died && !run.has_failed && !run.is_broken,
+	   "the next attempt begins whole");
 	run.opt = &patient;
 	run.stop = SIGINT;
 	ok(target_find(&t, &run, 0, &sock) == -1, "after a signal no other address is tried");

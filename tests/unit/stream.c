@@ -324,19 +324,21 @@ static void test_figures(void)
 	st.sender.zerocopy.sends = 5;
 	st.begin = (struct stream_mark){.ns = 1000000000, .bytes = 100, .calls = 10, .records = 1};
 	st.end = (struct stream_mark){.ns = 3000000000, .bytes = 1100, .calls = 30, .records = 4};
-	st.phase = STREAM_DONE;
+	st.samples.watch.stalls = (struct stalls){.n = 4, .longest_ns = 7000};
 	stream_figures(&st);
+	ok(f->stalls == 4 && f->longest_stall == 7, "a stream has its stalls, the longest in us");
 	ok(strcmp(f->method, "splice") == 0 && f->cpu == 6 && f->zerocopy.sends == 5,
 	   "a stream has its method, its CPU and what became of its zero-copy sends");
 	ok(f->tls.records == 3 && strcmp(f->tls.version, "1.3") == 0 &&
 		   strcmp(f->tls.cipher, "aes-128-gcm") == 0 && strcmp(f->tls.place, "device") == 0,
 	   "a stream has its records of TLS, its cipher and what encrypts");
 	st.samples = (struct samples){.n = 1, .rest = 2, .waits.max_rtt = 3, .watch.stalls.n = 4};
-	st.mark = st.begin;
+	st.mark = (struct stream_mark){.bytes = 60};
 	stream_begin(&st);
-	ok(st.samples.n == 0 && st.samples.rest == 0 && st.samples.waits.max_rtt == 0 &&
+	ok(st.begin.bytes == 60 && st.last.bytes == 60 && st.samples.n == 0 &&
+		   st.samples.rest == 0 && st.samples.waits.max_rtt == 0 &&
 		   st.samples.watch.stalls.n == 0,
-	   "what was sampled in the warm-up is forgotten");
+	   "what is measured begins at the mark, and what was sampled before is forgotten");
 	st.end.bytes = 50;
 	opt.bind.n = 0;
 	stream_figures(&st);

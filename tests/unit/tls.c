@@ -47,6 +47,7 @@ static FILE *open_counts(void)
 #define getsockopt(fd, level, name, value, len)                                                    \
 	((void)(fd), (void)(name), get_option(value, *(len)))
 #define fopen(path, how) open_counts()
+#define sock_set(...)    (kernel.call++, -kernel.failing)
 #include "lib/net/tls.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 #undef setsockopt
 
@@ -54,6 +55,7 @@ static FILE *open_counts(void)
 static void test_calls(void)
 {
 	static const int errors[] = {EINVAL, ENOENT, ENOMEM, ENOTCONN};
+	bool no_pad[2];
 	const char *why;
 	size_t i;
 
@@ -69,12 +71,15 @@ static void test_calls(void)
 		why = tls_try(&tls_ciphers[i % 3]);
 		printf("%s\n", why != NULL ? why : "it has TLS");
 	}
+	no_pad[0] = tls_expect_no_pad(-1);
 	kernel.failing = kernel.call + 1;
 	kernel.error = ENOENT;
 	printf("%s\n%g\n", tls_explain(tls_ciphers, EINVAL),
 	       tls_records(-1, tls_ciphers, TLS_SENDS));
 	kernel.error = kernel.failing = 0;
+	no_pad[1] = tls_expect_no_pad(-1);
 	expect(captured(), "what the kernel is asked, and what it lacks");
+	ok(!no_pad[0] && no_pad[1], "Linux 6.0 decrypts in place, others do not");
 }
 
 /* What encrypts is what counted meanwhile. */

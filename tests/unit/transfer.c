@@ -79,6 +79,13 @@ static void test_cpus(const struct send_options *opt)
 	free(run.gauge.each);
 }
 
+static uint64_t marked_ns; /* when streams are looked at, which have sent 5000 bytes by then */
+
+static struct stream_mark look_at(void)
+{
+	return (struct stream_mark){.ns = marked_ns, .bytes = 5000};
+}
+
 static struct run *ending; /* the run whose last stream ends while its gauge is read; NULL: none */
 
 static void read_late(const struct instrument *in, const struct cpus *cpus, struct load_sample *at,
@@ -98,7 +105,7 @@ static void read_late(const struct instrument *in, const struct cpus *cpus, stru
 static void test_warm(void)
 {
 	static const struct instrument_kind kind = {.read = read_late};
-	static const struct send_options opt = {.streams = 0};
+	static const struct send_options opt = {.streams = 1};
 	static struct stream stream;
 	static struct stream_result result;
 	struct load_sample from[1], to[1];
@@ -116,16 +123,10 @@ static void test_warm(void)
 	ok(run.measuring == 0 && to[0].time > from[0].time &&
 		   run.gauge.to.counters.ns > run.gauge.from.counters.ns,
 	   "a transfer that ends with its warm-up: what is measured ends after it begins");
+	ok(stream.begin.bytes == 5000, "what was sent by then is of the warm-up");
 	t.measuring = false;
 	on_warm(&t, now_ns());
 	ok(!t.measuring, "nothing is measured of a transfer that ended before its warm-up");
-}
-
-static uint64_t marked_ns; /* when streams are looked at, which have sent 5000 bytes by then */
-
-static struct stream_mark look_at(void)
-{
-	return (struct stream_mark){.ns = marked_ns, .bytes = 5000};
 }
 
 /* A run that began a second after the boot. */
