@@ -508,6 +508,8 @@ void output_open(void)
 	FILE *errors = fopencookie(NULL, "w", (cookie_io_functions_t){.write = put_stderr});
 	struct stat a, b;
 
+	if (lines == NULL || errors == NULL || atexit(output_at_exit) != 0)
+		die_errno("output");
 	sink_open(&on_stdout.own, STDOUT_FILENO);
 	sink_open(&on_stderr.own, STDERR_FILENO);
 	on_stdout.sink = &on_stdout.own;
@@ -516,10 +518,6 @@ void output_open(void)
 					 a.st_ino == b.st_ino
 				 ? &on_stdout.own
 				 : &on_stderr.own;
-	if (lines == NULL || errors == NULL || atexit(output_at_exit) != 0) {
-		on_stdout.sink = NULL;
-		die_errno("output");
-	}
 	stdout = lines;
 	stderr = errors;
 	setvbuf(stderr, NULL, _IOLBF, 0);

@@ -144,7 +144,7 @@ static void run(void *events)
 		case 'e':
 		case 'g': the.ends = *at == 'e'; break;
 		case 'n':
-			note("no load: %s %s %s; ", meter_no_load(&meter, 0),
+			note("why: %s %s %s; ", meter_no_load(&meter, 0),
 			     meter_no_load(&meter, UNSAFE_BASELINE_BUSY),
 			     meter_no_load(&meter, UNSAFE_CALIBRATION));
 			break;
@@ -223,13 +223,13 @@ static void test_rest(void)
 	struct load l;
 
 	load_init(&l);
-	is(calls_of(say, &l), "", "no load and no reason: nothing is printed");
+	is(calls_of(say, &l), "", "without a reason nothing is printed");
 	l.unsafe = UNSAFE_BASELINE_OLD;
 	is(calls_of(say, &l), " say", "a reason is printed");
 	l = (struct load){.load = 0};
 	is(calls_of(say, &l), " say", "a load ends reasons");
 	meter.wanted = false;
-	is(meter_no_load(&meter, 0), NO_LOAD_OFF, "no load was asked for");
+	is(meter_no_load(&meter, 0), NO_LOAD_OFF, "a meter that is not wanted has no reason but that");
 	meter_stop(&meter);
 }
 
