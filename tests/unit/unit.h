@@ -216,13 +216,14 @@ static inline const char *new_lines(const char *text, const char *before, const 
 {
 	static char lines[1 << 14];
 	char line[256];
+	size_t size;
 	int n;
 
 	for (lines[0] = '\0'; *text != '\0'; text += n + 1) {
 		n = (int)strcspn(text, "\n");
 		snprintf(line, sizeof(line), "\n%.*s\n", n, text);
-		if (strstr(before, line) == NULL &&
-		    strncmp(before, line + 1, strlen(line + 1)) != 0)
+		size = strlen(line) - 1;
+		if (strstr(before, line) == NULL && strncmp(before, line + 1, size) != 0)
 			snprintf(lines + strlen(lines), sizeof(lines) - strlen(lines), "%.*s%s", n,
 				 text, separator);
 	}
