@@ -84,15 +84,6 @@ beside '--max-clients 2: a client after the second has the reason, until one of 
 	kill $HOLD
 	wait_until exits 0 "$zcc" -s 0 -p "$PORT" ../tiny
 ) & later
-for how in $(receivers | sed 's/^/-m/') --raw; do
-	beside "zcs $how --idle-timeout: who is silent from the start, or in a file, is dropped with a line"; ( begin
-		start_zcs --idle-timeout 0.3 $how
-		hold_clients held.nothing -n 1
-		hold_clients held.body -n 1 -f ../body
-		for f in nothing body; do wait_until grep -qx closed held.$f; done
-		wait_until counts -eq 2 grep -c ": silent for 0.3 seconds (--idle-timeout), after [0-9]* byte" zcs.err
-	) & later
-done
 beside '--idle-timeout: a byte now and then keeps a client; with 0 keepalive alone, which --reply has, too'; ( begin; need ss
 	met() { ss -tonH "sport = :$PORT" | grep -q keepalive; }
 	for how in --reply '-m read'; do
@@ -106,6 +97,7 @@ beside '--idle-timeout: a byte now and then keeps a client; with 0 keepalive alo
 		hold_clients held -n 1
 		wait_until grep -qx closed held
 	done
+	wait_until counts -eq 2 grep -c ': silent for 1 seconds (--idle-timeout), after 0 bytes$' zcs.err
 	not grep closed held.talks held.0
 ) & later
 beside 'a client that has sent all and stays is let go after --idle-timeout, if that is under 10 s'; ( begin

@@ -66,7 +66,7 @@ static void test_clients(void)
 			       "method=splice clients=4");
 	client();
 	client_set(0xc0000201, "bytes=2048000 seconds=0.5 files=3 reads=40 clients=1 load=0.5 "
-			       "uncertainty=0.01 cpus=2 method=recv");
+			       "uncertainty=0.01 cpus=2 method=recv mapped=512000");
 	f.cut = true;
 	client();
 	client_set(0xc0000201, "bytes=2048000 seconds=0.5 files=3 reads=40 clients=1 "
