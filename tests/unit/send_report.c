@@ -161,12 +161,14 @@ static void test_json(void)
 static void test_progress(void)
 {
 	static char buffer[256];
+	off_t shown;
 
 	init("-P2 -n 4");
 	capture(STDERR_FILENO);
 	setvbuf(stderr, buffer, _IOLBF, sizeof(buffer)); /* as in the programs */
 	report_clear_progress(&rep);
 	report_progress(&rep, 1.25, 4096, 8192, ", waiting");
+	shown = lseek(capturing.file, 0, SEEK_CUR);
 	report_clear_progress(&rep);
 	report_clear_progress(&rep);
 	report_progress(&rep, 1.25, 4096, 0, "");
@@ -181,6 +183,7 @@ static void test_progress(void)
 	   "\r1.2 s, 50%: 3 KiB/s, waiting\033[K\r\033[K\r1.2 s: 3 KiB/s\033[K"
 	   "\r3.0 s of 12: 26 KiB/s\033[K\rrun 6 of 15: 1.5 s of 12: 0 KiB/s\033[K\r\033[K",
 	   "progress is a share of all bytes, of the time, or of the runs");
+	ok(shown > 0, "progress, which ends no line, is there at once");
 }
 
 /* Lines on stderr about the congestion control and the interface, and those at the end with -d. */
