@@ -32,7 +32,6 @@
 #include <unistd.h>
 
 #ifndef __GLIBC__
-/* cppcheck-suppress preprocessorErrorDirective ; it does not read the headers of the C library */
 #error "zc needs glibc 2.27 or later: other C libraries lack functions that it calls"
 #endif
 
