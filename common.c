@@ -413,8 +413,10 @@ static uint64_t lines_of(const char *text, size_t n)
 	const char *end = text + n;
 	uint64_t lines = 0;
 
-	for (; (text = memchr(text, '\n', (size_t)(end - text))) != NULL; text++)
+	while (text < end && (text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
 		lines++;
+		text++;
+	}
 	return lines > 0 ? lines : 1;
 }
 

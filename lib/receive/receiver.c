@@ -119,6 +119,7 @@ struct zerocopy_receiver {
 	size_t map_size, page;
 	socklen_t request_size; /* what this kernel takes of the request */
 	size_t skip;            /* bytes that the next call has to copy */
+	int error; /* of the socket, which a request has taken from it: errno; 0: none */
 };
 
 /* Maps r->size bytes of the socket. */
@@ -127,6 +128,7 @@ static const char *zerocopy_open(struct receiver *r)
 	struct zerocopy_receiver *z = r->state;
 
 	z->skip = 0;
+	z->error = 0;
 	z->page = (size_t)sysconf(_SC_PAGESIZE);
 	z->map_size = (r->size + z->page - 1) / z->page * z->page;
 	z->request_size = sizeof(struct zerocopy_request);
@@ -158,6 +160,8 @@ static ssize_t zerocopy_map(struct receiver *r, struct zerocopy_receiver *z)
 		return -1;
 	copied = len > ZEROCOPY_LEAST && q.copy_length > 0 ? q.copy_length : 0;
 	z->skip = q.skip;
+	if (len > ZEROCOPY_LEAST && q.error < 0)
+		z->error = -q.error;
 	r->mapped += q.length;
 	return feed(r, z->map, q.length) + feed(r, z->copy, copied);
 }
@@ -173,8 +177,12 @@ static ssize_t zerocopy_step(struct receiver *r, size_t size)
 		if (n < 0 && errno == EINVAL && z->request_size > ZEROCOPY_LEAST)
 			z->request_size = ZEROCOPY_LEAST;    /* before Linux 5.12 */
 		else if (n > 0 || (n < 0 && errno != EIO) || /* EIO: the end of the stream */
-			 (z->skip == 0 && (n = recv(r->sock, z->copy, 1, MSG_PEEK)) <= 0))
-			return n;
+			 (z->skip == 0 && (n = recv(r->sock, z->copy, 1, MSG_PEEK)) <= 0)) {
+			if (n != 0 || z->error == 0)
+				return n;
+			errno = z->error;
+			return -1;
+		}
 	}
 	return zerocopy_copy(r, z, size);
 }

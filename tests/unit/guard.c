@@ -258,7 +258,8 @@ static void test_moved(void)
 
 	server_open(1);
 	c = connect_from("127.0.0.1");
-	if (write(c.fd, "abcd", 4) != 4 || write(c.place->sock, "0123456789", 10) != 10)
+	if (c.place == NULL || write(c.fd, "abcd", 4) != 4 ||
+	    write(c.place->sock, "0123456789", 10) != 10)
 		abort();
 	do {
 		sleep_ns(5000000);
