@@ -4,9 +4,14 @@
 #define KEEPS_FILES
 #include "tests/unit/unit.h"
 
+static bool is_forbidden;
+
+#define unshare(flags) (errno = EPERM, is_forbidden ? -1 : unshare(flags))
+#include "lib/load/burner.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+
 static struct burner b;
 
-static struct burner_done run(struct burner_work w)
+static struct burner_done work_of(struct burner_work w)
 {
 	struct burner_done d;
 	struct cpus cpus;
@@ -25,7 +30,7 @@ static void counts(struct burner_work w, uint64_t least, const char *title)
 	int tries;
 
 	for (tries = 0; tries < 50; tries++)
-		if (run(w).count >= (double)least)
+		if (work_of(w).count >= (double)least)
 			break;
 	ok(tries < 50, "%s", title);
 }
@@ -38,12 +43,17 @@ int main(void)
 	char why[DIE_MAX];
 	enum burner_path i;
 
+	is_forbidden = true;
 	burner_open(&b, 0, why);
-	d = run((struct burner_work){.rate = 1, .seconds = 0.05});
+	is(why, "no network namespace: Operation not permitted",
+	   "what forbids a namespace is said");
+	is_forbidden = false;
+	burner_open(&b, 0, why);
+	d = work_of((struct burner_work){.rate = 1, .seconds = 0.05});
 	ok(d.cpu_seconds < 0.02 && d.count == 0, "rest takes no CPU time");
-	d = run((struct burner_work){.share = 0.5, .rate = 100, .seconds = 0.1, .n = 2});
+	d = work_of((struct burner_work){.share = 0.5, .rate = 100, .seconds = 0.1, .n = 2});
 	ok(d.cpu_seconds > 0 && d.cpu_seconds < 0.15, "two threads take their share at most");
-	d = run((struct burner_work){.rate = 1000, .seconds = 0.1, .n = 1});
+	d = work_of((struct burner_work){.rate = 1000, .seconds = 0.1, .n = 1});
 	ok(d.count <= 101, "wake-ups are at most what was asked for");
 	counts((struct burner_work){.rate = 1000, .seconds = 0.1, .n = 1}, 1,
 	       "wake-ups are counted");

@@ -9,49 +9,49 @@ static char stat[] = "cpu  10 0 20 700 30 0 5 8 0 0\n"
 		     "cpu2 5 0 10 410 20 0 2 2 0 0\n"
 		     "intr 1 2 3\n";
 
-static double ticks(double n)
-{
-	return n / (double)sysconf(_SC_CLK_TCK);
-}
-
-static cpu_times at[4];
-static uint64_t moment;
-
-/* Stores the times of those CPUs, and last those of all of them. */
-/* cppcheck-suppress unusedFunction ; cppcheck overlooks calls with a compound literal */
-static int read_stat(struct cpus cpus, bool whole)
-{
-	return times_read(fmemopen(stat, strlen(stat), "r"), &cpus, whole, at, &moment);
-}
-
 static void test_read(void)
 {
-	const uint64_t begun = raw_ns();
+	/* Of which CPUs; how many are online, and for each and all: user, idle, iowait and steal. */
+	static const struct {
+		struct cpus cpus;
+		bool whole;
+		const char *want;
+	} rows[] = {
+		{{2, {0, 2}}, true, "2: 5 300 10 6; 5 410 20 2; 10 700 30 8;"},
+		{{2, {0, 2}}, false, "2: 5 300 10 6; 5 410 20 2; 10 710 30 8;"},
+		{{1, {0}}, true, "2: 5 300 10 6; 5 300 10 6;"}, /* another one is online */
+		{{1, {2}}, false, "2: 5 410 20 2; 5 410 20 2;"},
+		{{3, {0, 1, 2}},
+		 false,
+		 "2: 5 300 10 6; nan nan nan nan; 5 410 20 2; nan nan nan nan;"},
+		{{2, {0, 1}}, true, "2: 5 300 10 6; nan nan nan nan; nan nan nan nan;"},
+	};
+	const double hz = (double)sysconf(_SC_CLK_TCK);
 	const int files = open_files();
+	const uint64_t begun = raw_ns();
+	cpu_times at[4];
+	uint64_t moment;
+	char got[128];
+	size_t i;
+	int k;
 
-	ok(read_stat((struct cpus){2, {0, 2}}, true) == 2 && near(at[0][CPU_IDLE], ticks(300)) &&
-		   near(at[1][CPU_IOWAIT], ticks(20)) && near(at[0][CPU_STEAL], ticks(6)),
-	   "each CPU has the times of its line");
-	ok(near(at[2][CPU_IDLE], ticks(700)) && near(at[2][CPU_STEAL], ticks(8)),
-	   "where the CPUs are the whole machine the kernel's own sum counts");
-	read_stat((struct cpus){1, {0}}, true);
-	ok(near(at[1][CPU_IDLE], ticks(300)),
-	   "the kernel's sum does not count while another CPU is online");
-	ok(moment >= begun && moment <= raw_ns(), "a reading has its moment");
-	read_stat((struct cpus){2, {0, 2}}, false);
-	ok(near(at[2][CPU_IDLE], ticks(710)), "the sum of some CPUs is that of their lines");
-	ok(read_stat((struct cpus){1, {2}}, false) == 2 && near(at[1][CPU_STEAL], ticks(2)),
-	   "what the hypervisor took from another CPU is not in the sum of one");
-	ok(read_stat((struct cpus){3, {0, 1, 2}}, false) == 2 && isnan(at[3][CPU_IDLE]) &&
-		   isnan(at[1][CPU_STEAL]) && near(at[2][CPU_IDLE], ticks(410)),
-	   "a CPU without a line has no times, nor has the sum");
-	read_stat((struct cpus){2, {0, 1}}, true);
-	ok(isnan(at[2][CPU_IDLE]),
-	   "the kernel's sum does not count if another CPU is in the place of one");
-	ok(times_read(NULL, &(struct cpus){1, {0}}, true, at, &moment) == 0 &&
+	for (i = 0; i < LENGTH(rows); i++) {
+		snprintf(got, sizeof(got), "%d:",
+			 times_read(fmemopen(stat, strlen(stat), "r"), &rows[i].cpus, rows[i].whole,
+				    at, &moment));
+		for (k = 0; k <= rows[i].cpus.n; k++)
+			string_append(got, sizeof(got), " %g %g %g %g;", hz * at[k][CPU_USER],
+				      hz * at[k][CPU_IDLE], hz * at[k][CPU_IOWAIT],
+				      hz * at[k][CPU_STEAL]);
+		is(got, rows[i].want,
+		   "each CPU has the times of its line, and all have their sum, or the kernel's: %zu",
+		   i);
+	}
+	ok(moment >= begun && moment <= raw_ns() &&
+		   times_read(NULL, &rows[2].cpus, true, at, &moment) == 0 &&
 		   isnan(at[1][CPU_IDLE]) && moment >= begun,
-	   "where the file cannot be read nothing is known but the moment");
-	cpu_times_read(&(struct cpus){1, {0}}, false, at, &moment);
+	   "a reading has its moment, also of a file that cannot be read");
+	cpu_times_read(&rows[2].cpus, false, at, &moment);
 	ok(open_files() == files, "the file is closed");
 }
 
@@ -88,7 +88,7 @@ static void test_measured(void)
 		   "Linux %s %s idle time: by its symbols, or where it has none its version",
 		   cases[i].release, cases[i].sampled ? "samples" : "measures");
 	ok(is_sampled(NULL, "7.2.1") && open_files() == files,
-	   "without the file the version counts; the file is closed");
+	   "without the file the version counts");
 	for (i = 0; (list = next_of(&lists)) != NULL; i++)
 		ok(find_common(&cpus, list) == want[i], "nohz_full '%s': CPU %d of 1, 4 and 5",
 		   list, want[i]);

@@ -42,11 +42,9 @@ static void test_options(void)
 		{"a\0prev_irq_time\0b", 17, NULL, 1, 0},
 		{"a\0prev_irq_time_b\0prev_steal_time_rq\0", 37, "\nCONFIG_IRQ_TIME_ACCOUNTING=y\n",
 		 0, 1},
-		{"", 0, "\nCONFIG_A=m\nCONFIG_IRQ_TIME_ACCOUNTING=y\n# PARAVIRT_TIME_ACCOUNTING\n",
-		 1, 0},
+		{"", 0, "\nCONFIG_IRQ_TIME_ACCOUNTING=y\n# PARAVIRT_TIME_ACCOUNTING\n", 1, 0},
 		{NULL, 0, "\nCONFIG_PARAVIRT_TIME_ACCOUNTING=y\nCONFIG_IRQ_TIME_ACCOUNTING=m\n", 0,
 		 1},
-		{NULL, 0, "", -1, -1},
 		{NULL, 0, NULL, -1, -1},
 	};
 	int known[KERNEL_OPTIONS];

@@ -30,53 +30,39 @@ static const char *read_text(const char *text)
 	return symbols_read(&s, fmemopen(copy, strlen(copy), "r"));
 }
 
-static enum profile_group group(const uint64_t *chain, size_t n)
-{
-	return symbols_group(&s, chain, n, false);
-}
-
 static void test_reading(void)
 {
 	ok(read_text(kernel) == NULL && s.n == 11,
 	   "functions are read, and neither data nor other lines");
 }
 
-#define GROUP(...) group((const uint64_t[]){__VA_ARGS__}, LENGTH(((const uint64_t[]){__VA_ARGS__})))
-
+/* Of chains of addresses of the kernel: the groups, of another thread and of a soaker. */
 static void test_groups(void)
 {
-	const uint64_t context = (uint64_t)PERF_CONTEXT_KERNEL;
-	const uint64_t user[] = {context}, call[] = {context, 0x5010};
-	const uint64_t interrupt[] = {context, 0x7010}, wake[] = {context, 0x3010, 0x5010};
+#define KEY(which, key, name) key,
+	static const char *const keys[] = {PROFILE_EACH(KEY)};
+	const char *chains =
+		"1010 2010 5010|6010 2010 5010|4010 2010|4010 5010|5010|9010|a010 c010|"
+		"b010 a010|1010 a010|1010 3000|4010 3000|1000|1fff|2801|fff|ffffffff||"
+		"7010|3010 5010";
+	const char *chain, *groups = "";
+	enum profile_group group, of_soaker;
+	uint64_t words[5] = {(uint64_t)PERF_CONTEXT_KERNEL};
+	char *at;
+	size_t n;
 
-	ok(GROUP(context, 0x1010, 0x2010, 0x5010) == PROFILE_COPY,
-	   "the innermost function that is in a group counts");
-	ok(GROUP(context, 0x6010, 0x2010, 0x5010) == PROFILE_TCP, "a helper belongs to its caller");
-	ok(GROUP(context, 0x4010, 0x2010) == PROFILE_TCP, "as does a function that is in no group");
-	ok(GROUP(context, 0x4010, 0x5010) == PROFILE_OTHER,
-	   "but the entry of a system call does not stand for what it calls");
-	ok(GROUP(context, 0x5010) == PROFILE_ENTRY, "only for itself");
-	ok(GROUP(context, 0x9010) == PROFILE_DEVICE, "a module has a group, too");
-	ok(GROUP(context, 0xa010, 0xc010) == PROFILE_CRYPTO &&
-		   GROUP(context, 0xb010, 0xa010) == PROFILE_CRYPTO &&
-		   GROUP(context, 0x1010, 0xa010) == PROFILE_COPY,
-	   "kernel TLS and its ciphers are a group, and the copies that TLS makes are copies");
-	ok(GROUP(context, 0x1010, 0x3000) == PROFILE_COPY &&
-		   GROUP(context, 0x4010, 0x3000) == PROFILE_TCP,
-	   "a return address at the begin of a function is in the one before it");
-	ok(GROUP(context, 0x1000) == PROFILE_COPY && GROUP(context, 0x1fff) == PROFILE_COPY &&
-		   GROUP(context, 0x2801) == PROFILE_TCP,
-	   "an address belongs to the function before it, which is no datum");
-	ok(GROUP(context, 0xfff) == PROFILE_OTHER, "an address below the first is in no group");
-	ok(GROUP(context, 0xffffffff) == PROFILE_TCP, "above the last it is in that of the last");
-	ok(group(user, 1) == PROFILE_USER && group(NULL, 0) == PROFILE_USER,
-	   "without a function of the kernel it is the user's time");
-	ok(symbols_group(&s, user, 1, true) == PROFILE_IDLE &&
-		   symbols_group(&s, call, 2, true) == PROFILE_IDLE,
-	   "a soaker's loop and its system calls are idle time");
-	ok(symbols_group(&s, interrupt, 2, true) == PROFILE_INTERRUPTS &&
-		   symbols_group(&s, wake, 3, true) == PROFILE_SCHEDULER,
-	   "an interrupt on top of a soaker, and a switch, are load");
+	while ((chain = next_of(&chains)) != NULL) {
+		for (n = 1, at = (char *)chain; *at != '\0'; n++)
+			words[n] = strtoull(at, &at, 16);
+		group = symbols_group(&s, words, n, false);
+		of_soaker = symbols_group(&s, words, n, true);
+		groups = text_of("%s%s: %s, %s\n", groups, chain, keys[group],
+				 of_soaker == PROFILE_IDLE ? "idle" : keys[of_soaker]);
+	}
+	expect(groups,
+	       "the innermost function that is in a group has a sample, unless a soaker is not displaced");
+	ok(symbols_group(&s, NULL, 0, false) == PROFILE_USER,
+	   "a sample without a word is the user's");
 	symbols_free(&s);
 }
 
