@@ -1,121 +1,132 @@
+/* The clock beside a kernel that is a script; the kernel's verifier is asked where it may be. */
 #include "lib/base/proc.h"
+#include "lib/load/idle_clock.h"
 #include "lib/load/kernel.h"
 
-static bool is_root, is_permitted; /* this process */
+#include <linux/bpf.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
-/* The part itself, for what it has of its own. */
-#define geteuid()                ((uid_t)!is_root)
-#define kernel_permits(one, two) ((one) != (two) && is_permitted)
-#include "lib/load/idle_clock.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
-
-#include "lib/load/cpus.h"
 #define KEEPS_FILES
-#include "tests/unit/unit.h"
+#include "tests/unit/script.h"
 
-/*
- * A made-up BTF: types of all forms around the hooks, a typedef with a hook's name, and a hook twice.
- */
-static char btf[1024];
-static size_t btf_size;
+static struct machine {
+	const char *title;
+	int fails_at, error; /* which of bpf(2) and mmap(2), from 1; 0: none */
+	bool is_root, is_permitted;
+	char setting; /* of ftrace; 0: the file is missing */
+	bool is_written;
+	int calls;
+} the;
 
-static void put(const void *from, size_t size)
+static struct idle_clock_cpu counts[2]; /* of which the second runs the programs */
+
+static bool fails(void)
 {
-	memcpy(btf + btf_size, from, size);
-	btf_size += size;
+	errno = the.error;
+	return ++the.calls == the.fails_at;
 }
 
-static void put_type(const char *name, uint32_t kind, uint32_t members, size_t behind)
+static int script_bpf(int command, const union bpf_attr *a)
 {
-	static const char names[] = "\0int\0tick_nohz_idle_enter\0tick_nohz_idle_exit\0"
-				    "tick_irq_enter\0tick_nohz_irq_exit";
-	static const uint32_t zero[8];
-	struct btf_header h = {.magic = BTF_MAGIC, .version = 1, .hdr_len = sizeof(h)};
-	struct btf_type t = {.info = kind << 24 | members};
-
-	if (btf_size == 0) {
-		h.str_len = h.type_off = sizeof(names);
-		put(&h, sizeof(h));
-		put(names, sizeof(names));
-	}
-	while (name != NULL && strcmp(names + t.name_off, name) != 0)
-		t.name_off++;
-	put(&t, sizeof(t));
-	put(zero, behind);
-	memcpy(&h, btf, sizeof(h));
-	h.type_len += (uint32_t)(sizeof(t) + behind);
-	memcpy(btf, &h, sizeof(h));
+	if (command == BPF_MAP_CREATE)
+		note(" map %u %u %u %u %x", a->map_type, a->key_size, a->value_size, a->max_entries,
+		     a->map_flags);
+	else if (command == BPF_PROG_LOAD)
+		note(" %s %u %u %u %u %c", a->prog_name, a->prog_type, a->expected_attach_type,
+		     a->attach_btf_id, a->insn_cnt, *(const char *)(uintptr_t)a->license);
+	else
+		note(" attach %u", a->raw_tracepoint.prog_fd);
+	return fails() ? -1 : 10 + the.calls;
 }
 
-static void make_btf(void)
+static long read_setting(char *value)
 {
-	btf_size = 0;
-	put_type("int", BTF_KIND_INT, 0, 4);
-	put_type(NULL, BTF_KIND_FUNC_PROTO, 2, 16);
-	put_type("tick_nohz_irq_exit", BTF_KIND_TYPEDEF, 0, 0);
-	put_type("tick_nohz_idle_exit", BTF_KIND_FUNC, 1, 0);
-	put_type("int", BTF_KIND_STRUCT, 2, 24);
-	put_type("int", 19, 2, 24);
-	put_type("tick_irq_enter", BTF_KIND_FUNC, 0, 0);
-	put_type("tick_nohz_idle_enter", BTF_KIND_FUNC, 0, 0);
-	put_type("tick_irq_enter", BTF_KIND_FUNC, 0, 0);
-	put_type(NULL, BTF_KIND_ARRAY, 0, 12);
-	put_type("tick_nohz_irq_exit", BTF_KIND_FUNC, 0, 0);
+	*value = the.setting;
+	return the.setting != 0;
 }
 
-/* Finds the hooks in the first `size` bytes, behind which an access is an error for a sanitizer. */
-static bool find(size_t size, uint32_t id[IDLE_CLOCK_HOOKS])
-{
-	char *copy = malloc(size + 1);
-	bool known;
+static char *read_btf(size_t *size);
 
-	if (copy == NULL)
-		abort();
-	memcpy(copy + 1, btf, size);
-	known = btf_find(copy + 1, size, id);
-	free(copy);
-	return known;
+#define syscall(number, command, attr, size) script_bpf(command, attr)
+#define mmap(at, size, prot, flags, fd, off)                                                       \
+	(note(" mmap %zu %d", size, fd), fails() ? MAP_FAILED : counts)
+#define munmap(at, size)                  note(" munmap %zu%s", size, (at) == counts ? "" : "?")
+#define close(fd)                         note(" close %d", fd)
+#define open(path, flags)                 (strcmp(path, FTRACE) == 0 ? 8 : 7)
+#define inotify_init1(flags)              9
+#define inotify_add_watch(fd, path, what) note("watch %d %x", fd, what)
+#define read(fd, to, size)                ((void)(to), (fd) == 9 && the.is_written ? 16 : -1)
+#define pread(fd, to, size, at)           ((fd) == 8 ? read_setting(to) : -1)
+#define readlink(path, to, size)          (strcpy(to, "/x/zcc"), 6)
+#define geteuid()                         ((uid_t)!the.is_root)
+#define kernel_permits(one, two)          ((one) != (two) && the.is_permitted)
+#define file_read_all(path, size)         read_btf(size)
+#include "lib/load/idle_clock.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+#undef syscall
+
+/* A made-up BTF: types of all forms around the hooks, a typedef with a hook's name, and a hook twice. */
+#define TYPE(name, kind, members) name, (uint32_t)(kind) << 24 | (members), 0
+/* clang-format off */
+enum { INT = 1, ENTER = 5, EXIT = 26, IN = 46, OUT_OF = 61 }; /* where names begin */
+static struct {
+	struct btf_header header;
+	char names[80];
+	uint32_t types[56];
+} btf = {
+	{.magic = BTF_MAGIC, .version = 1, .hdr_len = sizeof(struct btf_header), .type_off = 80,
+	 .type_len = 4 * 56, .str_len = 80},
+	 "\0int\0tick_nohz_idle_enter\0tick_nohz_idle_exit\0tick_irq_enter\0tick_nohz_irq_exit",
+	 {TYPE(INT, BTF_KIND_INT, 0), 0, TYPE(0, BTF_KIND_FUNC_PROTO, 2), 0, 0, 0, 0,
+	  TYPE(OUT_OF, BTF_KIND_TYPEDEF, 0), TYPE(EXIT, BTF_KIND_FUNC, 1),
+	  TYPE(INT, BTF_KIND_STRUCT, 2), 0, 0, 0, 0, 0, 0, TYPE(INT, 19, 2), 0, 0, 0, 0, 0, 0,
+	  TYPE(IN, BTF_KIND_FUNC, 0), TYPE(ENTER, BTF_KIND_FUNC, 0), TYPE(IN, BTF_KIND_FUNC, 0),
+	  TYPE(0, BTF_KIND_ARRAY, 0), 0, 0, 0, TYPE(OUT_OF, BTF_KIND_FUNC, 0)}};
+/* clang-format on */
+static bool has_no_btf;
+
+static char *read_btf(size_t *size)
+{
+	*size = sizeof(btf);
+	errno = ENOENT;
+	return has_no_btf ? NULL : memcpy(alloc_or_die(1, sizeof(btf), "BTF"), &btf, sizeof(btf));
 }
 
 static void test_btf(void)
 {
-	const char *path = "/proc/self/fd/200";
 	uint32_t id[IDLE_CLOCK_HOOKS];
-	const char *why;
 	size_t i, wrong = 0;
+	char *const bytes = (char *)&btf;
 
-	make_btf();
-	ok(find(btf_size, id) && id[LOOP_ENTER] == 8 && id[LOOP_EXIT] == 4 && id[IRQ_ENTER] == 7 &&
-		   id[IRQ_EXIT] == 11,
+	ok(hooks_find("BTF", id) == NULL && id[LOOP_ENTER] == 8 && id[LOOP_EXIT] == 4 &&
+		   id[IRQ_ENTER] == 7 && id[IRQ_EXIT] == 11,
 	   "BTF: each function has the number of its type, whatever stands around it");
-	for (i = 0; i < btf_size; i++)
-		wrong += find(i, id);
+	for (i = 0; i < sizeof(btf); i++)
+		wrong += btf_find(guarded(&btf, i), i, id);
 	ok(wrong == 0, "BTF that is cut off anywhere is rejected");
-	for (i = 0; i < 8 * btf_size; i++) {
-		btf[i / 8] ^= (char)(1 << i % 8); /* NOLINT(bugprone-narrowing-conversions) */
-		(void)find(btf_size, id);
-		btf[i / 8] ^= (char)(1 << i % 8); /* NOLINT(bugprone-narrowing-conversions) */
+	for (i = 0; i < 8 * sizeof(btf); i++) {
+		bytes[i / 8] ^= (char)(1 << i % 8); /* NOLINT(bugprone-narrowing-conversions) */
+		(void)btf_find(guarded(&btf, sizeof(btf)), sizeof(btf), id);
+		bytes[i / 8] ^= (char)(1 << i % 8); /* NOLINT(bugprone-narrowing-conversions) */
 	}
-	why = hooks_find(path, id);
-	ok(why != NULL && strstr(why, "CONFIG_DEBUG_INFO_BTF") != NULL,
-	   "a kernel without BTF: the message names the option");
-	ok(dup2(memfd_create("btf", 0), 200) == 200 &&
-		   write(200, btf, btf_size) == (ssize_t)btf_size && hooks_find(path, id) == NULL,
-	   "BTF is read from a file");
-	btf[sizeof(struct btf_header) + 5] = 'T';
-	ok(pwrite(200, btf, btf_size, 0) > 0 && (why = hooks_find(path, id)) != NULL &&
-		   strstr(why, "no function tick_nohz_idle_enter") != NULL,
+	btf.names[ENTER] = 'T';
+	is(hooks_find("BTF", id), "BTF: the kernel has no function tick_nohz_idle_enter",
 	   "a kernel without one of the functions: the message names the function");
-	put_type(NULL, 31, 0, 0);
-	ok(pwrite(200, btf, btf_size, 0) > 0 && (why = hooks_find(path, id)) != NULL &&
-		   strstr(why, "form is not known") != NULL,
-	   "BTF of a form that is not known is rejected");
-	close(200);
+	btf.types[1] = 31u << 24;
+	is(hooks_find("BTF", id), "BTF: its form is not known", "BTF of another form is rejected");
+	has_no_btf = true;
+	is(hooks_find("BTF", id),
+	   "BTF: No such file or directory: the kernel needs CONFIG_DEBUG_INFO_BTF",
+	   "a kernel without BTF: the message names the option");
+	has_no_btf = false;
+	btf.types[1] = BTF_KIND_INT << 24;
+	btf.names[ENTER] = 't';
 }
 
 /*
  * Runs the programs of bpf(2), with what they need of an interpreter, on the second of two CPUs.
  */
-static struct idle_clock_cpu cpus[2];
 static uint64_t cpu = 1, now; /* the time does not go on while a program runs */
 
 /* What comes before an instruction of a program, which has interrupts on. */
@@ -135,7 +146,7 @@ static void run_struck(int hook, const struct strike *strike, int strikes)
 	uint64_t r[10];
 	int k;
 
-	for (assemble(hook, 0, LENGTH(cpus), program);; i++) {
+	for (assemble(hook, 0, LENGTH(counts), program);; i++) {
 		uint64_t *const d = &r[i->dst_reg], s = r[i->src_reg];
 
 		for (k = 0; k < strikes; k++)
@@ -154,7 +165,7 @@ static void run_struck(int hook, const struct strike *strike, int strikes)
 		case BPF_ALU64 | BPF_SUB | BPF_K: *d -= (uint64_t)i->imm; break;
 		case BPF_ALU64 | BPF_SUB | BPF_X: *d -= s; break;
 		case LOAD_MAP:
-			*d = (uintptr_t)cpus;
+			*d = (uintptr_t)counts;
 			i++;
 			break;
 		case BPF_LDX | BPF_DW | BPF_MEM: memcpy(d, (char *)(uintptr_t)s + i->off, 8); break;
@@ -181,22 +192,22 @@ static void run_at(uint64_t ns, int hook)
 
 static double idle_at(uint64_t ns)
 {
-	return idle_clock_seconds(&(const struct idle_clock){.cpu = cpus}, 1, ns);
+	return idle_clock_seconds(&(const struct idle_clock){.cpu = counts}, 1, ns);
 }
 
 static void test_programs(void)
 {
 	run_at(1000, IRQ_EXIT);
-	ok(cpus[1].word == 0, "an interrupt outside the idle loop does not begin idle time");
+	ok(counts[1].word == 0, "an interrupt outside the idle loop does not begin idle time");
 	run_at(2000, LOOP_ENTER);
 	run_at(3000, IRQ_ENTER);
 	run_at(3500, IRQ_ENTER);
-	ok(near(idle_at(9000), 1e-6) && cpus[1].interrupts == 1,
+	ok(near(idle_at(9000), 1e-6) && counts[1].interrupts == 1,
 	   "an interrupt ends idle time, and is counted");
 	for (cpu = 2; cpu < 4; cpu++)
 		run_at(8000, LOOP_ENTER);
 	cpu = 1;
-	ok(cpus[0].word == 0 && cpus[0].in_loop == 0 && near(idle_at(9000), 1e-6),
+	ok(counts[0].word == 0 && counts[0].in_loop == 0 && near(idle_at(9000), 1e-6),
 	   "another CPU has counts of its own, or none");
 }
 
@@ -237,9 +248,9 @@ static bool wakes(const char *s)
 }
 
 /* The CPU leaves and enters the idle loop, is interrupted in it and outside of it, and all is counted. */
-static bool counts(int times)
+static bool is_counted(int times)
 {
-	const uint64_t interrupts = cpus[1].interrupts;
+	const uint64_t interrupts = counts[1].interrupts;
 	const double off = 1e9 * idle_at(now) - (double)truth;
 	int i, wrong = 0;
 
@@ -249,13 +260,13 @@ static bool counts(int times)
 		pass(1000, true);
 		run_steps(steps[i % 3]);
 		pass(1000, true);
-		wrong += cpus[1].word % 2 != 1;
+		wrong += counts[1].word % 2 != 1;
 		run_struck(LOOP_EXIT, NULL, 0);
 		pass(500, false);
-		wrong += cpus[1].word % 2 != 0 ||
+		wrong += counts[1].word % 2 != 0 ||
 			 fabs(1e9 * idle_at(now) - (double)truth - off) > 1e-3;
 	}
-	return wrong == 0 && cpus[1].interrupts - interrupts >= (uint64_t)times;
+	return wrong == 0 && counts[1].interrupts - interrupts >= (uint64_t)times;
 }
 
 /* Strikes a program twice in an idle period.  Returns whether readings stay right, and all that follows is counted. */
@@ -265,9 +276,9 @@ static bool survives(int hook, const struct strike strike[2])
 	const int in_enter = hook == LOOP_ENTER ? 2 : 0;
 	bool right;
 
-	memset(cpus, 0, sizeof(cpus));
+	memset(counts, 0, sizeof(counts));
 	truth = now = 0;
-	right = counts(3) && near(idle_at(now), 1e-9 * (double)truth);
+	right = is_counted(3) && near(idle_at(now), 1e-9 * (double)truth);
 	worst = 0;
 	struck = 0;
 	run_struck(LOOP_ENTER, strike, in_enter);
@@ -275,7 +286,7 @@ static bool survives(int hook, const struct strike strike[2])
 		pass(1000, true);
 	run_struck(LOOP_EXIT, strike, 2 - in_enter);
 	right &= worst < (double)struck + 1e-3; /* of rounding */
-	return counts(100) && right;
+	return is_counted(100) && right;
 }
 
 static void test_strikes(void)
@@ -287,7 +298,7 @@ static void test_strikes(void)
 	int hook, n, k;
 
 	for (hook = LOOP_ENTER; hook <= LOOP_EXIT; hook++) {
-		n = assemble(hook, 0, LENGTH(cpus), program);
+		n = assemble(hook, 0, LENGTH(counts), program);
 		wrong[0] = '\0';
 		for (k = 0; k < n * n * events * events; k++) {
 			s[0] = (struct strike){k % n, steps[k / n / n % events]};
@@ -318,14 +329,14 @@ static void test_verifier(void)
 	map.value_size = 4 << CPU_SHIFT;
 	map.max_entries = 1;
 	map.map_flags = BPF_F_MMAPABLE;
-	fd = bpf(BPF_MAP_CREATE, &map);
+	fd = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &map, sizeof(map));
 	memset(&load, 0, sizeof(load));
 	load.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT;
 	load.insns = (uintptr_t)program;
 	load.license = (uintptr_t) "Dual MIT/GPL";
 	for (hook = 0; hook < IDLE_CLOCK_HOOKS; hook++) {
 		load.insn_cnt = (uint32_t)assemble(hook, fd, 4, program);
-		accepted += bpf(BPF_PROG_LOAD, &load) >= 0;
+		accepted += syscall(SYS_bpf, BPF_PROG_LOAD, &load, sizeof(load)) >= 0;
 	}
 	if (accepted == 0 && (errno == EPERM || errno == ENOSYS || errno == EBADF))
 		skip("the kernel's verifier accepts the programs", "bpf(2) is not permitted");
@@ -333,60 +344,47 @@ static void test_verifier(void)
 		ok(accepted == IDLE_CLOCK_HOOKS, "the kernel's verifier accepts the programs");
 }
 
-static void test_clock(void)
+static void open_and_close(void *unused)
 {
 	struct idle_clock c = {.cpu = NULL};
-	const int files = open_files();
-	const uint64_t begun = now_ns();
 	const char *why;
-	double idle = 0;
 
 	idle_clock_close(&c);
-	why = idle_clock_open(&c, 0);
-	if (why == NULL) {
-		cpu_bind(0);
-		sleep_ns(2000000);
-		idle = idle_clock_seconds(&c, 0, now_ns());
-		idle_clock_close(&c);
-		if (idle == 0)
-			skip("an idle CPU counts", "CPU 0 was busy all the time");
-		else
-			ok(idle <= seconds_between(begun, now_ns()), "an idle CPU counts");
-	} else {
-		ok(strstr(why, "bpf(2)") != NULL || strstr(why, KERNEL_BTF) != NULL ||
-			   strstr(why, "64-bit") != NULL,
-		   "where there is no clock: why");
-	}
-	ok(open_files() == files, "nothing of a clock stays open");
+	why = idle_clock_open(&c, 1);
+	note("\n%s: %s%s%s\n", the.title, why != NULL ? why : "opens",
+	     c.cpu == (why == NULL ? counts : NULL) ? "" : "?",
+	     why == NULL && idle_clock_is_silenced(&c) ? ", and is silenced" : "");
+	the.setting = '1'; /* it stays silenced */
+	the.is_written = false;
+	note("%s", why == NULL && idle_clock_is_silenced(&c) ? "silenced:" : "");
+	idle_clock_close(&c);
+	idle_clock_close(&c);
+	note(why == NULL ? "\n" : "");
 }
 
-static void test_advice(void)
+static void test_clock(void)
 {
-	static const struct {
-		int error;
-		bool is_root, is_permitted;
-		const char *part;
-	} rows[] = {
-		{524, false, false, "bpf(2): the kernel needs CONFIG_BPF_SYSCALL"},
-		{EMFILE, false, false, "bpf(2): raise the limit of open files"},
-		{E2BIG, false, false, "other programs have attached all 38"},
-		{ENOMEM, false, false, "bpf(2): Cannot allocate memory"},
-		{EPERM, false, false, "'setcap cap_bpf,cap_perfmon+ep /"},
-		{EPERM, true, false,
-		 "bpf(2): forbidden by a lockdown, a security module or a container"},
-		{EPERM, false, true,
-		 "bpf(2): forbidden by a lockdown, a security module or a container"},
+	static const struct machine rows[] = {
+		{"a clock", .setting = '1'},
+		{"a setting that is 0", .setting = '0'},
+		{"a setting that was written", .is_written = true},
+		{"a kernel without bpf(2)", 1, .error = 524},
+		{"files", 1, .error = EMFILE},
+		{"a user", 1, .error = EPERM},
+		{"root", 1, .error = EPERM, .is_root = true},
+		{"who has the capabilities", 1, .error = EPERM, .is_permitted = true},
+		{"memory that cannot be mapped", 2, .error = ENOMEM},
+		{"a program that is rejected", 3, .error = EINVAL},
+		{"the last of many programs", 10, .error = E2BIG},
 	};
-	uint32_t id[IDLE_CLOCK_HOOKS];
-	size_t longest = strlen(hooks_find(KERNEL_BTF "-", id)), i, n;
+	size_t i, n, longest = 0;
 
+	script.calls[0] = '\0';
 	for (i = 0; i < LENGTH(rows); i++) {
-		is_root = rows[i].is_root;
-		is_permitted = rows[i].is_permitted;
-		has(explain("bpf(2)", rows[i].error), rows[i].part,
-		    "where BPF programs cannot be attached: what helps, of error %d",
-		    rows[i].error);
+		the = rows[i];
+		open_and_close(NULL);
 	}
+	expect(script.calls, "a clock opens, or has a reason, and closes all that it has opened");
 	for (i = 1; i < 600; i++) {
 		n = strlen(explain("bpf(2)", (int)i));
 		longest = n > longest ? n : longest;
@@ -394,4 +392,4 @@ static void test_advice(void)
 	ok(longest <= WHY_MOST, "the longest reason has %zu characters", longest);
 }
 
-TESTS(test_btf, test_programs, test_strikes, test_verifier, test_clock, test_advice)
+TESTS(test_btf, test_programs, test_strikes, test_verifier, test_clock)

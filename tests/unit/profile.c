@@ -151,81 +151,56 @@ static void test_hostile_rings(void)
 	   "a ring cannot have more than its size, nor a record between two words");
 }
 
-/* A sample of a thread, with addresses of which the record says how many there are. */
-static void count_one(uint16_t size, uint32_t tid, uint64_t n, uint64_t address,
-		      struct profile_counts *c)
-{
-	static struct symbols none;
-	struct {
-		struct perf_event_header header;
-		uint32_t pid, tid;
-		uint64_t n, chain[2];
-	} sample = {{.type = PERF_RECORD_SAMPLE, .size = size},
-		    1,
-		    tid,
-		    n,
-		    {(uint64_t)PERF_CONTEXT_KERNEL, address}};
-
-	profile_count(&none, 7, &sample.header, c);
-}
-
-static void test_counts(void)
-{
-	const struct {
-		struct perf_event_header header;
-		uint64_t id, lost;
-	} lost = {{.type = PERF_RECORD_LOST, .size = sizeof(lost)}, 1, 40};
-	struct profile_counts c = {.lost = 0};
-
-	count_one(24, 5, 0, 0, &c);
-	count_one(40, 5, 2, 0x1000, &c);
-	count_one(24, 7, 0, 0, &c);
-	profile_count(NULL, 7, &lost.header, &c);
-	count_one(16, 5, 0, 0, &c);
-	count_one(40, 5, 3, 0, &c);
-	count_one(40, 5, UINT64_MAX, 0, &c);
-	ok(c.n[PROFILE_USER] == 1 && c.n[PROFILE_OTHER] == 1 && c.idle == 1 && c.lost == 43,
-	   "samples are in groups, idle time if they are a soaker's, or lost if their size is impossible");
-}
-
+/* In 10 CPU-seconds; the idle machine has 10 samples of the scheduler in 5, unless there is no such time. */
 static void test_shares(void)
 {
-	const struct profile_counts idle = {.n[PROFILE_SCHEDULER] = 10, .time = 5};
-	const struct profile_counts none = {.n[PROFILE_COPY] = 7};
-	struct profile_counts c = {.n = {[PROFILE_COPY] = 300, [PROFILE_SCHEDULER] = 120},
-				   .idle = 580};
-	struct profile_shares s = {.lost = 0};
+	static const struct {
+		const char *title;
+		double v[7]; /* samples: copies, scheduler, other, idle, lost; the load; the time of the idle machine */
+		const char *want; /* samples of load, their share, lost ones; the groups; reasons */
+	} rows[] = {
+		/* 1.96 sqrt(1/16 300 + 9/16 160) / 400 0.42, 3/4 0.01 and 3/4 0.02: the noise is 120 + 4 10. */
+		{"groups are shares of the load, without what the idle machine has",
+		 {300, 120, 0, 580, 0, .42, 5},
+		 "400 0.4000 0.0000; 0.3150 +-0.0272, 0.1050, 0.0000; "},
+		{"much is in no group, or lost, or the samples are not as many as the load",
+		 {300, 120, 60, 580, 20, .3, 5},
+		 "460 0.4340 0.0185; 0.1957 +-0.0888, 0.0652, 0.0391; other,lost,sampled"},
+		{"samples may differ from a load by a fifth of it",
+		 {300, 120, 0, 580, 0, .44, 5},
+		 "400 0.4000 0.0000; 0.3300 +-0.0382, 0.1100, 0.0000; "},
+		{"or by 3 points",
+		 {60, 0, 0, 940, 0, .08, 0},
+		 "60 0.0600 0.0000; 0.0800 +-0.0224, 0.0000, 0.0000; "},
+		{"few samples",
+		 {25, 24, 0, 51, 0, .29, 5},
+		 "29 0.2900 0.0000; 0.2500 +-0.1361, 0.0400, 0.0000; sampled"},
+		{"where the load is not measured there are no groups",
+		 {25, 24, 0, 51, 0, NAN, 5},
+		 "29 0.2900 0.0000; 9.0000 +-9.0000, 9.0000, 9.0000; "},
+	};
+	struct profile_shares s;
 	char unsafe[PROFILE_REASONS];
+	const double *v;
+	size_t i;
 
-	/* In 10 CPU-seconds the idle machine has 20 samples of the scheduler: 400 are load, 40 % of all. */
-	profile_shares(&c, &idle, 10, 0.42, 0.01, &s, unsafe);
-	ok(s.samples == 400 && near(s.sampled, 0.4) && near(s.group[PROFILE_COPY], 0.42 * 3 / 4) &&
-		   near(s.group[PROFILE_SCHEDULER], 0.42 / 4) && s.group[PROFILE_TCP] == 0,
-	   "groups are shares of the load that was measured, without what the idle machine has");
-	/* 1.96 sqrt(1/16 300 + 9/16 160) / 400 0.42, 3/4 0.01 and 3/4 0.02: the scheduler's noise is 120 + 4 10. */
-	ok(fabs(s.half[PROFILE_COPY] - 0.0272) < 1e-4,
-	   "with the errors of the share, of the idle machine and of the load");
-	is(unsafe, "", "and are safe");
-	c.n[PROFILE_OTHER] = 60;
-	c.lost = 20;
-	profile_shares(&c, &idle, 10, 0.3, 0.01, &s, unsafe);
-	is(unsafe, "other,lost,sampled",
-	   "unless much is in no group, or lost, or the samples are not as many as the load");
-	ok(near(s.lost, 20.0 / 1080), "what is lost is a share of all samples, lost ones included");
-	c.n[PROFILE_OTHER] = c.lost = 0;
-	profile_shares(&c, &idle, 10, 0.44, 0.01, &s, unsafe);
-	is(unsafe, "", "samples may differ from a load by a fifth of it");
-	c = (struct profile_counts){.n = {[PROFILE_COPY] = 60}, .idle = 940};
-	profile_shares(&c, &none, 10, 0.08, 0.01, &s, unsafe);
-	is(unsafe, "", "or by 3 points");
-	c = (struct profile_counts){.n = {[PROFILE_COPY] = 25, [PROFILE_SCHEDULER] = 24},
-				    .idle = 51};
-	profile_shares(&c, &idle, 10, 0.29, 0.01, &s, unsafe);
-	is(unsafe, "sampled", "or are few");
-	s.group[PROFILE_COPY] = NAN;
-	profile_shares(&c, &idle, 10, NAN, NAN, &s, unsafe);
-	ok(isnan(s.group[PROFILE_COPY]) && near(s.sampled, 0.29),
-	   "where the load is not measured there are samples, and no groups");
+	for (i = 0; i < LENGTH(rows); i++) {
+		v = rows[i].v;
+		s = (struct profile_shares){
+			.group = {[PROFILE_COPY] = 9, [PROFILE_SCHEDULER] = 9, [PROFILE_OTHER] = 9},
+			.half = {[PROFILE_COPY] = 9}};
+		profile_shares(&(struct profile_counts){.n = {[PROFILE_COPY] = v[0],
+							      [PROFILE_SCHEDULER] = v[1],
+							      [PROFILE_OTHER] = v[2]},
+							.idle = v[3],
+							.lost = v[4]},
+			       &(struct profile_counts){.n[PROFILE_SCHEDULER] = 10, .time = v[6]},
+			       10, v[5], .01, &s, unsafe);
+		is(text_of("%.0f %.4f %.4f; %.4f +-%.4f, %.4f, %.4f; %s", s.samples, s.sampled,
+			   s.lost, s.group[PROFILE_COPY], s.half[PROFILE_COPY],
+			   s.group[PROFILE_SCHEDULER], s.group[PROFILE_OTHER], unsafe),
+		   rows[i].want, "%s", rows[i].title);
+	}
 }
 
 static struct profile *open_two(const char **missing, const char **why)
@@ -278,19 +253,24 @@ static void test_missing(void)
 	expect(all, "what is missing for a profile, and how to get it");
 }
 
-/* Puts a sample of a thread in a ring, or a record of an impossible size. */
-static void sample(int i, uint32_t tid, uint16_t size)
+/* Puts a record in a ring: a sample of a thread with n addresses, or as many samples that are lost. */
+static void record(int i, uint32_t type, uint16_t size, uint32_t tid, uint64_t n)
 {
 	struct perf_event_mmap_page *page = (void *)memory[i];
 	const struct {
 		struct perf_event_header header;
 		uint32_t pid, tid;
-		uint64_t n;
-	} record = {{.type = PERF_RECORD_SAMPLE, .size = size}, 1, tid, 0};
+		uint64_t n, chain[2];
+	} record = {
+		{.type = type, .size = size}, 1, tid, n, {(uint64_t)PERF_CONTEXT_KERNEL, 0x1000}};
 
-	memcpy(memory[i] + page->data_offset + page->data_head % page->data_size, &record,
-	       sizeof(record));
-	__atomic_store_n(&page->data_head, page->data_head + sizeof(record), __ATOMIC_RELEASE);
+	memcpy(memory[i] + page->data_offset + page->data_head, &record, sizeof(record));
+	__atomic_store_n(&page->data_head, page->data_head + (size + 7) / 8 * 8, __ATOMIC_RELEASE);
+}
+
+static void sample(int i, uint32_t tid)
+{
+	record(i, PERF_RECORD_SAMPLE, 24, tid, 0);
 }
 
 static void test_profile(void)
@@ -308,29 +288,36 @@ static void test_profile(void)
 	if (p == NULL)
 		abort();
 	is(profile_event(p), "timer", "CPUs that are sampled by a timer: the event is called so");
-	sample(0, 7, 24);
-	sample(1, 7, 24);
-	sample(1, 8, 4);
+	sample(0, 7);
+	sample(1, 7);
+	record(0, PERF_RECORD_SAMPLE, 40, 5, 2);
+	record(0, PERF_RECORD_LOST, 24, 0, 40);
+	record(0, PERF_RECORD_COMM, 24, 0, 1);
+	record(1, PERF_RECORD_SAMPLE, 16, 5, 0);
+	record(1, PERF_RECORD_SAMPLE, 40, 5, 3);
+	record(1, PERF_RECORD_SAMPLE, 40, 5, UINT64_MAX);
+	record(1, PERF_RECORD_SAMPLE, 4, 8, 0);
 	profile_read(p, &c);
-	ok(c.idle == 1 && c.n[PROFILE_USER] == 1 && c.lost == 1 && page->data_tail == 48,
-	   "each CPU has its soaker, and a ring that is emptied");
+	ok(c.n[PROFILE_USER] == 1 && c.n[PROFILE_OTHER] == 1 && c.idle == 1 && c.lost == 44 &&
+		   page->data_tail == 128,
+	   "samples are in groups, idle time if they are a CPU's soaker's, or lost if their size is impossible");
 	pthread_sigmask(SIG_BLOCK, NULL, &before);
 	profile_start(NULL);
 	profile_start(p);
 	profile_start(p);
 	pthread_sigmask(SIG_BLOCK, NULL, &after);
-	sample(1, 8, 24);
-	for (i = 0; i < 5000 && __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE) != 72; i++)
+	sample(1, 8);
+	for (i = 0; i < 5000 && __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE) != 152; i++)
 		sleep_ns(1000000);
 	profile_stop(NULL);
 	profile_stop(p);
 	ok(sigismember(&blocked, SIGTERM) == 1 &&
 		   sigismember(&before, SIGTERM) == sigismember(&after, SIGTERM),
 	   "a signal is the caller's, and not the thread's");
-	sample(0, 7, 24);
+	sample(0, 7);
 	sleep_ns(2000000);
-	ok(page->data_tail == 72 &&
-		   ((struct perf_event_mmap_page *)(void *)memory[0])->data_tail == 24,
+	ok(page->data_tail == 152 &&
+		   ((struct perf_event_mmap_page *)(void *)memory[0])->data_tail == 112,
 	   "a thread empties the rings from start to stop");
 	profile_start(p);
 	profile_close(p);
@@ -360,5 +347,4 @@ static void test_rate(void)
 	}
 }
 
-TESTS(test_ring, test_hostile_rings, test_counts, test_shares, test_missing, test_profile,
-      test_rate)
+TESTS(test_ring, test_hostile_rings, test_shares, test_missing, test_profile, test_rate)
