@@ -227,7 +227,6 @@ static void test_missing(void)
 		{"whom the file lets", .no_event = EPERM, .paranoid = "0", .uid = 1},
 		{"without the file", .no_event = EPERM},
 		{"files", .no_event = EMFILE},
-		{"files of all", .no_event = ENFILE},
 		{"memory", .no_event = ENOMEM},
 		{"the call", .no_event = ENOSYS},
 		{"the ring", .no_ring = EPERM},

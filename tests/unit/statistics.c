@@ -1,19 +1,17 @@
 #include "lib/load/statistics.h"
 
-#include "tests/unit/unit.h"
+#include "tests/unit/script.h"
 
-/* Whether an estimate has that value, and is `error` less and more, but for how t was rounded. */
-static bool is_mean(struct estimate e, double value, double error)
+/* How far an estimate reaches to either side, in standard errors of that size; of a ratio its logarithm. */
+static void put(const char *title, struct estimate e, double error)
 {
-	return near(e.value, value) && fabs(e.high - value - error) <= 0.0015 * error + 1e-9 &&
-	       near(e.high - e.value, e.value - e.low) &&
-	       near(statistics_half(&e), e.high - e.value);
+	note("%s: %s -%.3f +%.3f\n", title, isnan(e.value) ? "?" : text_of("%.4f", e.value),
+	     fabs(e.value - e.low) / error, fabs(e.high - e.value) / error);
 }
 
-/* The same of the logarithm. */
-static bool is_ratio(struct estimate e, double value, double error)
+static void put_ratio(const char *title, struct estimate e, double error)
 {
-	return is_mean((struct estimate){log(e.value), log(e.low), log(e.high)}, log(value), error);
+	put(title, (struct estimate){log2(e.value), log2(e.low), log2(e.high)}, error);
 }
 
 /* The quantiles are those of any table of Student's t distribution. */
@@ -31,54 +29,35 @@ static void test_student(void)
 	   "in between, t is not below the true value, and no degree of freedom counts as one");
 }
 
-static void test_means(void)
+/* Errors are 1 or more standard errors, times Student's t of the degrees of freedom. */
+static void test_estimates(void)
 {
-	const double x[] = {1, 2, 3, 4}, unknown[] = {NAN, 2, 4};
-	struct estimate e = statistics_widen((struct estimate){10, 7, 14}, 3), e1;
+	const double x[] = {1, 2, 3, 4}, unknown[] = {NAN, 2, 4}, later[] = {1, 1, NAN};
+	const double a[] = {2, 4, 16}, half[] = {1, 2, 8}, ones[] = {1, 1, 1}, zero[] = {1, 0, 1};
+	const double four[] = {1, 2, 4, 8}, sd = 1.290994; /* of 0, 1, 2 and 3 */
 
-	/* The standard deviation is 1.290994, that of the mean half of it. */
-	ok(is_mean(statistics_mean(x, 4), 2.5, 3.1824 * 0.645497),
-	   "the mean of 1 to 4 is 2.5 +-2.05");
-	ok(is_mean(statistics_mean(unknown, 3), 3, 12.706),
-	   "a mean is that of values that are known");
-	e1 = statistics_mean(x, 1);
-	ok(isnan(e1.low) && isnan(e1.high) && e1.value == 1, "one value has no interval");
-	ok(e.value == 10 && near(e.low, 10 - sqrt(18)) && near(e.high, 15),
-	   "an error widens an interval to either side");
-}
-
-static void test_ratios(void)
-{
-	const double a[] = {2, 4, 16}, half[] = {1, 2, 8}, ones[] = {1, 1, 1}, zero[] = {1, 0, 1},
-		     unknown[] = {NAN, 2, 4}, later[] = {1, 1, NAN}, four[] = {1, 2, 4, 8};
-	struct estimate e;
-
-	ok(is_ratio(statistics_ratio(a, half, 3), 2, 0),
-	   "pairs of one ratio: it is exact, however their values vary");
-	/* The logarithms of 2 have the exponents 1, 2 and 4: mean 7/3, deviation 1.527525. */
-	ok(is_ratio(statistics_ratio(a, ones, 3), pow(2, 7.0 / 3),
-		    log(2) * 4.3027 * 1.527525 / sqrt(3)),
-	   "a ratio's interval is as many times above it as below");
-	ok(isnan(statistics_ratio(a, zero, 3).value), "a ratio to 0 is not known");
-	e = statistics_ratio(unknown, later, 3);
-	ok(near(e.value, 2) && isnan(e.low), "a ratio is that of the rounds known on both sides");
+	script.calls[0] = '\0';
+	put("the mean of 1 to 4", statistics_mean(x, 4), sd / 2);
+	put("the mean of values that are known", statistics_mean(unknown, 3), 1);
+	put("one value has no interval", statistics_mean(x, 1), 1);
+	put("an error widens an interval", statistics_widen((struct estimate){10, 7, 14}, 3), 1);
+	put_ratio("pairs of one ratio", statistics_ratio(a, half, 3), 1);
+	put_ratio("2, 4 and 16 to 1", statistics_ratio(a, ones, 3), 1.527525 / sqrt(3));
+	put_ratio("a ratio to 0", statistics_ratio(a, zero, 3), 1);
+	put_ratio("one pair that is known", statistics_ratio(unknown, later, 3), 1);
+	put_ratio("equal samples", statistics_ratio_unpaired(four, 4, four, 4), sd * M_SQRT1_2);
+	put_ratio("four to one value", statistics_ratio_unpaired(four, 4, four + 2, 1),
+		  sd * sqrt(1.25));
+	put_ratio("one to four values", statistics_ratio_unpaired(four + 2, 1, four, 4),
+		  sd * sqrt(1.25));
+	/* The variances are 5/3 / 4 and 1 / 3: 4.78 degrees of freedom. */
+	put_ratio("four to three values", statistics_ratio_unpaired(four, 4, four, 3), sqrt(0.75));
+	note("t of 3, 6, 2, 1 and 4.78: %.3f %.3f %.3f %.3f %.3f", student_t(3), student_t(6),
+	     student_t(2), student_t(1), student_t(9. / 16 / (25. / 144 / 3 + 1. / 9 / 2)));
+	expect(script.calls, "means and ratios have their standard errors times Student's t");
 	ok(near(median_of((double[]){3}, 1), 3) && near(median_of((double[]){5, 1, 4, 2}, 4), 3) &&
 		   near(median_of((double[]){7, 1, 4}, 3), 4) && isnan(median_of((double[]){9}, 0)),
 	   "a median is the middle of any number of values, or of two in the middle; that of none is not known");
-	/* Both have as many values of the same variance: 6 degrees of freedom. */
-	ok(is_ratio(statistics_ratio_unpaired(four, 4, four, 4), 1,
-		    student_t(6) * log(2) * 1.290994 * M_SQRT1_2),
-	   "equal samples: a ratio of 1, with all their degrees of freedom");
-	ok(is_ratio(statistics_ratio_unpaired(four, 4, four + 2, 1), M_SQRT1_2,
-		    student_t(3) * log(2) * 1.290994 * sqrt(1.25)),
-	   "one value varies like those of the other side");
-	ok(is_ratio(statistics_ratio_unpaired(four + 2, 1, four, 4), M_SQRT2,
-		    student_t(3) * log(2) * 1.290994 * sqrt(1.25)),
-	   "whichever side that is");
-	/* Variances 5/3 / 4 and 1 / 3 of the exponents: 4.78 degrees of freedom. */
-	ok(is_ratio(statistics_ratio_unpaired(four, 4, four, 3), M_SQRT2,
-		    student_t(9. / 16 / (25. / 144 / 3 + 1. / 9 / 2)) * log(2) * sqrt(0.75)),
-	   "samples of other sizes have Welch's degrees of freedom");
 }
 
 /* The deviation is that of the median by the factor of a normal distribution. */
@@ -114,4 +93,4 @@ static void test_history(void)
 	   "the variation of two periods adds to the uncertainty");
 }
 
-TESTS(test_student, test_means, test_ratios, test_deviations, test_history)
+TESTS(test_student, test_estimates, test_deviations, test_history)
