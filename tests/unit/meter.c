@@ -229,7 +229,8 @@ static void test_rest(void)
 	l = (struct load){.load = 0};
 	is(calls_of(say, &l), " say", "a load ends reasons");
 	meter.wanted = false;
-	is(meter_no_load(&meter, 0), NO_LOAD_OFF, "a meter that is not wanted has no reason but that");
+	is(meter_no_load(&meter, 0), NO_LOAD_OFF,
+	   "a meter that is not wanted has no reason but that");
 	meter_stop(&meter);
 }
 
