@@ -46,7 +46,7 @@ int main(void)
 	is_forbidden = true;
 	burner_open(&b, 0, why);
 	is(why, "no network namespace: Operation not permitted",
-	   "what forbids a namespace is said");
+	   "what forbids a namespace is a reason");
 	is_forbidden = false;
 	burner_open(&b, 0, why);
 	d = work_of((struct burner_work){.rate = 1, .seconds = 0.05});

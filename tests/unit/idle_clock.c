@@ -95,7 +95,7 @@ static char *read_btf(size_t *size)
 
 static void test_btf(void)
 {
-	uint32_t id[IDLE_CLOCK_HOOKS];
+	uint32_t id[IDLE_CLOCK_HOOKS] = {0};
 	size_t i, wrong = 0;
 	char *const bytes = (char *)&btf;
 
