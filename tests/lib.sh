@@ -219,7 +219,7 @@ finish()
 untraced()
 {
 	{ shell_options=$-; set +x; } 2>/dev/null
-	if [ -n "${shell_options##*x*}" ]; then
+	if [ "$shell_options" = "${shell_options#*x}" ]; then
 		"$@"
 		return
 	fi

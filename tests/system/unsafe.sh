@@ -35,18 +35,21 @@ it 'a soaker is moved, all are stopped: a line each, unsafe until it is over, on
 	# All are to be on their CPUs, late on a busy machine.
 	bound() { [ "$(cpus_of "$soaker" | grep -x '[0-9]*' | sort -u | wc -l)" -eq "$cpus" ]; }
 	wait_until bound || wait_until bound
-	own=$(cpus_of "$soaker" | sed -n 2p)
+	# Numbers of processes may have begun anew before the threads.
+	thread=$(tasks_of "$soaker" | grep -vx -m 1 "$soaker")
+	cpus_of_it() { sed -n 's/^Cpus_allowed_list:	//p' "/proc/$soaker/task/$thread/status"; }
+	own=$(cpus_of_it)
 	other=${all##*[,-]}
 	[ "$own" != "$other" ] || other=${all%%[,-]*}
 	seen=$(lines_in soak.out)
 	not grep 'soaker_stopped\|soaker_moved' soak.out
-	taskset -p -c "$other" "$(tasks_of "$soaker" | sed -n 2p)"
+	taskset -p -c "$other" "$thread"
 	period '.unsafe // [] | index("soaker_moved")'
 	stop "$soaker"
 	period '.unsafe // [] | index("soaker_stopped")'
 	kill -CONT "$soaker"
 	period '.unsafe // [] | (index("soaker_stopped") or index("soaker_moved")) | not'
-	[ "$(cpus_of "$soaker" | sed -n 2p)" = "$own" ]
+	[ "$(cpus_of_it)" = "$own" ]
 	kill -STOP "$keeper" # which does not keep the program from ending
 	kill -TERM $launched
 	ended $launched
