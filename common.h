@@ -128,8 +128,8 @@ void *alloc_or_die(size_t n, size_t size, const char *what);
 char *copy_or_die(const char *text, const char *what);
 
 /*
- * A text that is written as a stream: open_memstream(3), which leaves out what it has no memory for, or leaves *text NULL.
- * The end dies then, as it does after any error; *text is to be freed by free(3).
+ * A text that is written as a stream.  At its end *text has it, with a NUL behind its *size bytes, to be freed by free(3).  Both
+ * die if memory is short.
  */
 FILE *text_open_or_die(char **text, size_t *size, const char *what);
 void text_close_or_die(FILE *f, char *const *text, const char *what);

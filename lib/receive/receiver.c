@@ -100,7 +100,7 @@ static void splice_close(struct receiver *r)
  * to an address of the program, and copies or leaves the rest: net/ipv4/tcp.c, tcp_zerocopy_receive().
  */
 
-/* struct tcp_zerocopy_receive of linux/tcp.h, as of Linux 5.12; older headers have less of it. */
+/* struct tcp_zerocopy_receive of linux/tcp.h, as of Linux 5.12.  Older kernels have the begin of it, and say how much. */
 struct zerocopy_request {
 	uint64_t address;
 	uint32_t length; /* bytes that may be mapped, and those that were */
@@ -158,9 +158,11 @@ static ssize_t zerocopy_map(struct receiver *r, struct zerocopy_receiver *z)
 
 	if (getsockopt(r->sock, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, &q, &len) != 0)
 		return -1;
-	copied = len > ZEROCOPY_LEAST && q.copy_length > 0 ? q.copy_length : 0;
+	copied = len >= offsetof(struct zerocopy_request, flags) && q.copy_length > 0
+			 ? q.copy_length
+			 : 0;
 	z->skip = q.skip;
-	if (len > ZEROCOPY_LEAST && q.error < 0)
+	if (len >= offsetof(struct zerocopy_request, copy_address) && q.error < 0)
 		z->error = -q.error;
 	r->mapped += q.length;
 	return feed(r, z->map, q.length) + feed(r, z->copy, copied);
@@ -170,15 +172,18 @@ static ssize_t zerocopy_map(struct receiver *r, struct zerocopy_receiver *z)
 static ssize_t zerocopy_step(struct receiver *r, size_t size)
 {
 	struct zerocopy_receiver *z = r->state;
+	bool has_ended;
 	ssize_t n;
 
 	while (z->skip == 0) {
 		n = zerocopy_map(r, z);
+		has_ended = n < 0 &&
+			    errno == EIO; /* an error behind the end is none, as for recv(2) */
 		if (n < 0 && errno == EINVAL && z->request_size > ZEROCOPY_LEAST)
-			z->request_size = ZEROCOPY_LEAST;    /* before Linux 5.12 */
-		else if (n > 0 || (n < 0 && errno != EIO) || /* EIO: the end of the stream */
+			z->request_size = ZEROCOPY_LEAST; /* before Linux 5.6 */
+		else if (n > 0 || (n < 0 && !has_ended) ||
 			 (z->skip == 0 && (n = recv(r->sock, z->copy, 1, MSG_PEEK)) <= 0)) {
-			if (n != 0 || z->error == 0)
+			if (n != 0 || has_ended || z->error == 0)
 				return n;
 			errno = z->error;
 			return -1;

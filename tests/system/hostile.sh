@@ -127,6 +127,18 @@ for mode in read reply; do
 		stop_zcs
 	) & later
 done
+beside 'zcs: urgent bytes are bytes of the stream'; ( begin; need python3
+	start_zcs
+	python3 -c 'import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+s.sendall(bytes([0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 6]) + b"abc")
+s.send(b"d", socket.MSG_OOB)
+s.sendall(b"ef")
+s.shutdown(socket.SHUT_WR)
+print(s.recv(9999).decode())' "$PORT" >told
+	grep '^bytes=6 ' told
+) & later
+
 beside 'reply: who asks for 16 MiB and takes nothing is let go; at most 128 KiB are kept unsent meanwhile'; ( begin; need ss
 	start_mode reply --idle-timeout 3
 	"$net" deaf -n 5 -f asks.16m -d 60000 "$PORT" &

@@ -60,6 +60,7 @@ beside 'the first setting is restored: a server that died, SIGINT in a transfer,
 		is_now a
 	done
 	start_zcs
+	: >now
 	got=0
 	settings -n 1 -r 1 ../file >/dev/full 2>err || got=$?
 	[ $got -eq 1 ]

@@ -37,6 +37,7 @@ else
 fi
 together
 for tap in cell.*/tap; do
+	[ -e "$tap" ] || continue # ONLY names none
 	read -r title <"${tap%tap}.title"
 	awk -v n="$count" -v name="${title%%:*}: " '/^(not )?ok /{ sub(/[0-9]+ - /, ++n " - " name) } !/^1\.\./' "$tap"
 	count=$((count + $(grep -c '^ok \|^not ok ' "$tap")))

@@ -50,6 +50,7 @@ it 'a soaker is moved, all are stopped: a line each, unsafe until it is over, on
 	kill -CONT "$soaker"
 	period '.unsafe // [] | (index("soaker_stopped") or index("soaker_moved")) | not'
 	[ "$(cpus_of_it)" = "$own" ]
+	remember "$keeper"
 	kill -STOP "$keeper" # which does not keep the program from ending
 	kill -TERM $launched
 	ended $launched
