@@ -180,7 +180,7 @@ static ssize_t zerocopy_step(struct receiver *r, size_t size)
 		has_ended = n < 0 &&
 			    errno == EIO; /* an error behind the end is none, as for recv(2) */
 		if (n < 0 && errno == EINVAL && z->request_size > ZEROCOPY_LEAST)
-			z->request_size = ZEROCOPY_LEAST; /* before Linux 5.6 */
+			z->request_size = ZEROCOPY_LEAST; /* an old kernel takes no other size */
 		else if (n > 0 || (n < 0 && !has_ended) ||
 			 (z->skip == 0 && (n = recv(r->sock, z->copy, 1, MSG_PEEK)) <= 0)) {
 			if (n != 0 || has_ended || z->error == 0)

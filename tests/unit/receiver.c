@@ -278,7 +278,7 @@ static void test_methods(void)
 		test_failures(m);
 		if (m->maps)
 			test_mapped(m);
-		for (known = 16; m->maps && known <= 24; known += 8) /* 24: before Linux 5.11 */
+		for (known = 16; m->maps && known <= 24; known += 8) /* 24: as Linux 5.10 */
 			test_streams(m, 0);
 		known = 0;
 		if (m->step != uring_receive)
