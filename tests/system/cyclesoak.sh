@@ -141,15 +141,15 @@ until_holding -p 0.1 -B --json
 soaker=$(soaker_of "$SOAK")
 keeper=$(keeper_of "$SOAK")
 it "a soaker for each CPU, bound to it, SCHED_IDLE, nice 19, in an idle group and session; it has the keeper's pipe alone"; ( begin
+	# One that has had no time yet is not bound yet, nor has it its policy.
+	met() { [ "$(cpus_of "$soaker" | grep -x "[0-9]*" | sort -u | wc -l)" -eq "$cpus" ]; }
+	wait_until met
 	[ "$(stat_field "$soaker" 6)" = "$keeper" ]
 	not [ -e /proc/"$soaker"/autogroup ] || grep -q " nice 19$" /proc/"$soaker"/autogroup
 	for t in $(tasks_of "$soaker"); do
 		[ "$(stat_field "$soaker"/task/"$t" 41)" = 5 ]
 		[ "$(stat_field "$soaker"/task/"$t" 19)" = 19 ]
 	done
-	# One that has had no time yet is not bound yet.
-	met() { [ "$(cpus_of "$soaker" | grep -x "[0-9]*" | sort -u | wc -l)" -eq "$cpus" ]; }
-	wait_until met
 	ls -l /proc/"$soaker"/fd >files
 	[ "$(grep -vc "/dev/null\|/dev/zero\|total" files)" -eq 1 ]
 	grep -q " 0 -> pipe:" files
