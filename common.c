@@ -221,100 +221,6 @@ char *copy_or_die(const char *text, const char *what)
 }
 
 /*
- * Texts that are written as streams.  open_memstream(3) would lose what it has no memory for without an error.
- */
-
-struct buffer {
-	char *text;
-	size_t from, to, room; /* what it has is from `from` to `to` */
-};
-
-struct text {
-	struct buffer b;
-	char **text;
-	size_t *size;
-};
-
-static bool buffer_add(struct buffer *b, const char *text, size_t n)
-{
-	const size_t room = 2 * (b->to - b->from + n);
-	char *more;
-
-	if (n == 0)
-		return true;
-	if (b->to + n > b->room && b->from > 0) {
-		memmove(b->text, b->text + b->from, b->to - b->from);
-		b->to -= b->from;
-		b->from = 0;
-	}
-	if (b->to + n > b->room) {
-		more = realloc(b->text, room);
-		if (more == NULL)
-			return false;
-		b->text = more;
-		b->room = room;
-	}
-	memcpy(b->text + b->to, text, n);
-	b->to += n;
-	return true;
-}
-
-/* These are functions of fopencookie(3). */
-static ssize_t text_write(void *cookie, const char *bytes, size_t n)
-{
-	struct text *t = cookie;
-
-	return buffer_add(&t->b, bytes, n) ? (ssize_t)n : 0;
-}
-
-/* For ftell(3). */
-static int text_seek(void *cookie, off64_t *at, int whence)
-{
-	const struct text *t = cookie;
-
-	if (whence == SEEK_SET || *at != 0)
-		return -1;
-	*at = (off64_t)t->b.to;
-	return 0;
-}
-
-static int text_close(void *cookie)
-{
-	struct text *t = cookie;
-
-	*t->size = t->b.to;
-	if (buffer_add(&t->b, "", 1))
-		*t->text = t->b.text;
-	else
-		free(t->b.text);
-	free(t);
-	return 0;
-}
-
-FILE *text_open_or_die(char **text, size_t *size, const char *what)
-{
-	struct text *t = alloc_or_die(1, sizeof(*t), what);
-	FILE *f = fopencookie(t, "w",
-			      (cookie_io_functions_t){
-				      .write = text_write, .seek = text_seek, .close = text_close});
-
-	t->text = text;
-	t->size = size;
-	*text = NULL;
-	if (f == NULL)
-		die_errno("%s", what);
-	return f;
-}
-
-void text_close_or_die(FILE *f, char *const *text, const char *what)
-{
-	if (fclose(f) == 0 && *text != NULL)
-		return;
-	errno = ENOMEM;
-	die_errno("%s", what);
-}
-
-/*
  * Output.
  */
 
@@ -327,6 +233,11 @@ enum sink_kind {
 	SINK_REOPENED, /* a pipe or a terminal, by a descriptor that does not block */
 	SINK_SOCKET,   /* with MSG_DONTWAIT */
 	SINK_POLLED, /* a pipe or a terminal that could not be opened anew: a line at a time, after poll(2) */
+};
+
+struct buffer {
+	char *text;
+	size_t from, to, room; /* what it has is from `from` to `to` */
 };
 
 /* A file that is written. */
@@ -353,6 +264,30 @@ static void (*unclosed)(char *text,
 			size_t size);      /* prints what closes an open report; NULL: of text */
 static char closing[128];                  /* the same for what is queued */
 static const char *report_name = "stdout"; /* where the report goes, as a message names it */
+
+static bool buffer_add(struct buffer *b, const char *text, size_t n)
+{
+	const size_t room = 2 * (b->to - b->from + n);
+	char *more;
+
+	if (n == 0)
+		return true;
+	if (b->to + n > b->room && b->from > 0) {
+		memmove(b->text, b->text + b->from, b->to - b->from);
+		b->to -= b->from;
+		b->from = 0;
+	}
+	if (b->to + n > b->room) {
+		more = realloc(b->text, room);
+		if (more == NULL)
+			return false;
+		b->text = more;
+		b->room = room;
+	}
+	memcpy(b->text + b->to, text, n);
+	b->to += n;
+	return true;
+}
 
 /*
  * Opens a pipe or a terminal anew: an open file description of the program's own, whose O_NONBLOCK changes nothing

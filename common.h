@@ -128,13 +128,6 @@ void *alloc_or_die(size_t n, size_t size, const char *what);
 char *copy_or_die(const char *text, const char *what);
 
 /*
- * A text that is written as a stream.  At its end *text has it, with a NUL behind its *size bytes, to be freed by free(3).  Both
- * die if memory is short.
- */
-FILE *text_open_or_die(char **text, size_t *size, const char *what);
-void text_close_or_die(FILE *f, char *const *text, const char *what);
-
-/*
  * Output.  Nobody waits for who reads it: what a pipe, a terminal or a socket does not take at once is queued, for stdout
  * and stderr alike, and is written in wait_until(), wait_signal() and sleep_ns().  Whole rows for which a queue of 1 MiB
  * has no room are dropped, and counted.  exit(3) waits until the rest is read.

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/files.h"
+#include "lib/base/texts.h"
 
 #define HEAD        "#zc-save 2"
 #define LINE_MOST   16384
@@ -63,7 +64,7 @@ void saved_try_or_die(const struct plan *p, const char *path)
 		if (print_run(f, p, i) > RUN_MOST)
 			die("--save: run %d has more than %d bytes: give it a shorter command",
 			    i + 1, RUN_MOST);
-	text_close_or_die(f, &text, "a session");
+	text_close_or_die(f, "a session");
 	free(text);
 	if (access(path, F_OK) == 0)
 		close(file_append_or_die(path));
@@ -125,7 +126,7 @@ static char *whole_text(const struct saving *s, const struct plan *p, int fd, si
 	if (!s->has_facts)
 		print_facts(f, p);
 	fwrite(s->text, 1, s->size, f);
-	text_close_or_die(f, &text, "a session");
+	text_close_or_die(f, "a session");
 	return text;
 }
 
@@ -138,7 +139,7 @@ void saved_round_or_die(struct saving *s, const struct plan *p, const char *path
 
 	if (s->f == NULL)
 		return;
-	text_close_or_die(s->f, &s->text, "a session");
+	text_close_or_die(s->f, "a session");
 	if (path != NULL) {
 		fd = file_append_or_die(path);
 		text = whole_text(s, p, fd, &size);

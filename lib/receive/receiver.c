@@ -100,7 +100,7 @@ static void splice_close(struct receiver *r)
  * to an address of the program, and copies or leaves the rest: net/ipv4/tcp.c, tcp_zerocopy_receive().
  */
 
-/* struct tcp_zerocopy_receive of linux/tcp.h, as of Linux 5.12.  Older kernels have the begin of it, and say how much. */
+/* struct tcp_zerocopy_receive of linux/tcp.h, as of Linux 5.12.  Older kernels fill in less of it, and say how much. */
 struct zerocopy_request {
 	uint64_t address;
 	uint32_t length; /* bytes that may be mapped, and those that were */
@@ -177,14 +177,13 @@ static ssize_t zerocopy_step(struct receiver *r, size_t size)
 
 	while (z->skip == 0) {
 		n = zerocopy_map(r, z);
-		has_ended = n < 0 &&
-			    errno == EIO; /* an error behind the end is none, as for recv(2) */
+		has_ended = n < 0 && errno == EIO;
 		if (n < 0 && errno == EINVAL && z->request_size > ZEROCOPY_LEAST)
 			z->request_size = ZEROCOPY_LEAST; /* an old kernel takes no other size */
 		else if (n > 0 || (n < 0 && !has_ended) ||
 			 (z->skip == 0 && (n = recv(r->sock, z->copy, 1, MSG_PEEK)) <= 0)) {
 			if (n != 0 || has_ended || z->error == 0)
-				return n;
+				return n; /* as recv(2) has no error behind the end of a stream */
 			errno = z->error;
 			return -1;
 		}

@@ -4,6 +4,7 @@
 #include <net/if.h>
 #include <stdarg.h>
 
+#include "lib/base/texts.h"
 #include "lib/load/cpus.h"
 #include "lib/net/tls.h"
 
@@ -489,7 +490,7 @@ char *option_text(const struct given *g)
 			fprintf(f, "%.16g", number);
 	}
 	fputs(g->n == 0 ? "given" : "", f);
-	text_close_or_die(f, &text, "options");
+	text_close_or_die(f, "options");
 	return text;
 }
 

@@ -1,5 +1,7 @@
 #include "lib/report/words.h"
 
+#include "lib/base/texts.h"
+
 #define BLANKS " \t\n"
 
 /*
@@ -76,7 +78,7 @@ char *words_join(char *const *word)
 
 	for (; *word != NULL; word++)
 		words_add(f, *word);
-	text_close_or_die(f, &text, "options");
+	text_close_or_die(f, "options");
 	return text;
 }
 
@@ -163,7 +165,7 @@ char *words_of_run(const struct options_given *of, char *const *word, int run)
 				       : text_of("%.*s%s", (int)(g->text - *word), *word,
 						 g->value[place[i]]));
 	}
-	text_close_or_die(f, &text, "options");
+	text_close_or_die(f, "options");
 	return text;
 }
 

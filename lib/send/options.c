@@ -1,5 +1,6 @@
 #include "lib/send/options.h"
 
+#include "lib/base/texts.h"
 #include "lib/compare/rounds.h"
 #include "lib/net/wire.h"
 #include "lib/report/json.h"
@@ -472,7 +473,7 @@ char *options_command(const struct send_options *opt)
 	}
 	for (file = opt->files; *file != NULL; file++)
 		words_add(f, *file);
-	text_close_or_die(f, &text, "options");
+	text_close_or_die(f, "options");
 	return text;
 }
 
@@ -536,7 +537,7 @@ char *options_name(const struct send_options *all)
 		fprintf(f, "--request %s", option_given(&all->given, "request")->value[0]);
 	else if (ftell(f) == 0)
 		fprintf(f, "-m %s", all->method->name);
-	text_close_or_die(f, &text, "options");
+	text_close_or_die(f, "options");
 	free(is_set);
 	return text;
 }

@@ -99,7 +99,7 @@ static int test_ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, cons
 	const double s = t != NULL ? (double)t->tv_sec + 1e-9 * (double)t->tv_nsec : -1;
 	nfds_t i;
 
-	if (last != s + 1000 * (double)n)
+	if (!near(last, s + 1000 * (double)n))
 		note("polls %d for %g s\n", (int)n, s);
 	last = s + 1000 * (double)n;
 	for (i = 0; i < n; i++)

@@ -204,7 +204,7 @@ static void test_failures(const struct receive_method *method)
 	close(next);
 	receiver_init(&r, -1, method, true);
 	if (method->maps || method->step == uring_receive) {
-		ok(receiver_open(&r, SIZE_MAX / 8) != NULL, "-m %s lacks memory", method->name);
+		ok(receiver_open(&r, SIZE_MAX / 2) != NULL, "-m %s lacks memory", method->name);
 		receiver_close(&r);
 	}
 	getrlimit(RLIMIT_NOFILE, &were);
